@@ -1,0 +1,231 @@
+"""The audio of one call of the stack: frames out of it, our speech into it, no more delay than needed."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+from baresip import AudioInfo, AudioNotActive, AudioRestarted, CallAudio
+
+from probes.clock import Clock
+from telephony.baresip_native import TransmitBuffer
+from telephony.leg import FRAME_MS, FRAME_SAMPLES, SAMPLE_RATE_HZ, Frame, Pcm
+from telephony.playout import FADE_SAMPLES, Playout, fade_out
+from telephony.resample import Resampler, to_float, to_int16
+
+STACK_SLACK_MS: Final = 8
+"""The stack takes a packet's worth of our audio at each tick; it is given this much more, to bridge a late
+thread. Little enough that barge-in can let it play out: flushing it would send silence in the middle, a click."""
+
+EXCESS_TICKS: Final = 12
+"""Ticks of the media thread, two packet times: a packet that was waiting in all of them is one too many."""
+
+QUIET_LEVEL: Final = 0.003
+"""-50 dBFS: what is dropped below it nobody misses."""
+
+LAST_PACKET_NS: Final = 40_000_000
+"""After the stack has taken our last sample, the packet needs up to two ticks to leave."""
+
+ABSENT_NS: Final = 100_000_000
+"""A caller who sends nothing for this long (DTX, comfort noise) is silent: silence keeps the clocks running."""
+
+SPEECH_GAP_NS: Final = 100_000_000
+"""Audio that follows this soon on other audio belongs to the same saying; packets without audio in between are gaps."""
+
+FRAME_NS: Final = FRAME_MS * 1_000_000
+_READ_BYTES: Final = 7680
+
+
+class _Format:
+    """Rates and converters of one negotiation; a re-INVITE that changes the codec gets new ones."""
+
+    def __init__(self, info: AudioInfo) -> None:
+        self.receive_channels = info.rx_channels
+        self.send_channels = info.tx_channels
+        self.send_bytes_per_ms = info.tx_sample_rate * info.tx_channels * 2 / 1000
+        self.packet_bytes = int(self.send_bytes_per_ms * info.tx_ptime_ms)
+        self.ahead_ms = info.tx_ptime_ms + STACK_SLACK_MS
+        self.from_codec = Resampler(info.rx_sample_rate, SAMPLE_RATE_HZ)
+        self.to_codec = Resampler(SAMPLE_RATE_HZ, info.tx_sample_rate)
+
+
+class MediaStream:
+    """Both directions of one call.
+
+    :meth:`pump` belongs to the media thread, the rest to the event loop; ``_lock`` guards the sending side.
+    """
+
+    def __init__(
+        self,
+        audio: CallAudio,
+        *,
+        clock: Clock,
+        transmit_buffer: TransmitBuffer | None,
+        is_held: Callable[[], bool],
+    ) -> None:
+        """
+        Args:
+            audio: the stack's side.
+            clock: monotonic time.
+            transmit_buffer: the stack's, kept short by us; None leaves it alone.
+            is_held: whether the peer holds the call, so that its absence is not silence.
+        """
+        self._audio = audio
+        self._clock = clock
+        self._transmit_buffer = transmit_buffer
+        self._is_held = is_held
+        self._lock = threading.Lock()
+        self._format: _Format | None = None
+        self._playout = Playout()
+        self._partial: Pcm = np.zeros(0, np.float32)
+        self._last_frame_ns = self._last_sent_ns = 0
+        self._last_level = 0.0
+        self._empty_packets = 0
+        self._waiting_bytes: deque[int] = deque(maxlen=EXCESS_TICKS)
+        self.frames_in = self.frames_filled = self.samples_out = self.underruns = self.packets_trimmed = 0
+
+    # -- media thread -------------------------------------------------------------------------------------------
+
+    def pump(self, now_ns: int) -> list[Frame]:
+        """MEDIA THREAD. Take what has arrived and top the stack up; never blocks."""
+        try:
+            form = self._bound()
+            frames = self._receive(form, now_ns)
+            with self._lock:
+                self._top_up(form)
+                self._trim(form, now_ns)
+            return frames
+        except AudioRestarted:
+            self._format = None
+            return []
+        except AudioNotActive:
+            return []
+
+    def _bound(self) -> _Format:
+        if self._format is None:
+            info = self._audio.info()
+            if not (info.rx_ready and info.tx_ready):
+                raise AudioNotActive("the call's media is not up yet")
+            self._format = _Format(info)
+            self._empty_packets = self._count_empty_packets()
+        return self._format
+
+    def _receive(self, form: _Format, now_ns: int) -> list[Frame]:
+        parts = [self._partial]
+        while data := self._audio.read(_READ_BYTES):
+            samples = to_float(np.frombuffer(data, np.int16), form.receive_channels)
+            parts.append(form.from_codec.push(samples))
+            if len(data) < _READ_BYTES:
+                break
+        received = np.concatenate(parts)
+        count = len(received) // FRAME_SAMPLES
+        self._partial = received[count * FRAME_SAMPLES :]
+        if not count:
+            return self._fill_absence(now_ns)
+        self._last_frame_ns = now_ns
+        self.frames_in += count
+        return [Frame(pcm, now_ns) for pcm in received[: count * FRAME_SAMPLES].reshape(count, FRAME_SAMPLES)]
+
+    def _fill_absence(self, now_ns: int) -> list[Frame]:
+        """One frame of silence for each 20 ms that nothing came, at the caller's pace."""
+        frames: list[Frame] = []
+        if not self._last_frame_ns or self._is_held():
+            return frames
+        while now_ns - self._last_frame_ns >= ABSENT_NS:
+            self._last_frame_ns += FRAME_NS
+            frames.append(Frame(np.zeros(FRAME_SAMPLES, np.float32), self._last_frame_ns))
+        self.frames_filled += len(frames)
+        return frames
+
+    def _top_up(self, form: _Format) -> None:
+        missing = int((form.ahead_ms - self._stack_ms(form)) * SAMPLE_RATE_HZ / 1000)
+        if missing > 0 and self._playout.samples:
+            self._send(form, self._playout.pop(missing))
+
+    def _send(self, form: _Format, pcm: Pcm) -> None:
+        data = to_int16(form.to_codec.push(pcm), form.send_channels).tobytes()
+        now_ns = self._clock.now_ns()
+        if now_ns - self._last_sent_ns < SPEECH_GAP_NS:
+            self.underruns += self._count_empty_packets() - self._empty_packets
+        self._audio.write(data)
+        self._empty_packets = self._count_empty_packets()
+        self._last_sent_ns = now_ns
+        self._last_level = float(np.abs(pcm).max(initial=0.0))
+        self.samples_out += len(pcm)
+
+    def _count_empty_packets(self) -> int:
+        """Packets since the negotiation that left wholly or partly without audio."""
+        stack = self._audio.stats()
+        return stack.tx_silence_frames + stack.tx_starved_frames
+
+    def _trim(self, form: _Format, now_ns: int) -> None:
+        """Keep the delay from growing: drop a packet too many as soon as what is being sent is quiet."""
+        if self._transmit_buffer is None:
+            return
+        self._waiting_bytes.append(self._transmit_buffer.bytes_waiting())
+        excess_packets = min(self._waiting_bytes) // form.packet_bytes
+        if not excess_packets or len(self._waiting_bytes) < EXCESS_TICKS:
+            return
+        is_quiet = self._last_level < QUIET_LEVEL or now_ns - self._last_sent_ns > LAST_PACKET_NS
+        if is_quiet or excess_packets > 1:
+            self._transmit_buffer.flush()
+            self._waiting_bytes.clear()
+            self.packets_trimmed += excess_packets
+
+    def _stack_ms(self, form: _Format) -> float:
+        return float(self._audio.info().tx_buffered / form.send_bytes_per_ms)
+
+    # -- any thread ---------------------------------------------------------------------------------------------
+
+    def queued_ms(self) -> float:
+        """Our audio that has not left for the wire yet."""
+        with self._lock:
+            queued_ms = 1000 * self._playout.samples / SAMPLE_RATE_HZ
+            try:
+                form = self._bound()
+                queued_ms += self._stack_ms(form)
+            except (AudioNotActive, AudioRestarted):
+                return queued_ms
+            if queued_ms and self._transmit_buffer is not None:
+                queued_ms += self._transmit_buffer.bytes_waiting() / form.send_bytes_per_ms
+            return queued_ms
+
+    @property
+    def all_sent(self) -> bool:
+        """All that was written has left for the wire."""
+        return self.queued_ms() <= 0.0 and self._clock.now_ns() - self._last_sent_ns > LAST_PACKET_NS
+
+    # -- event loop ---------------------------------------------------------------------------------------------
+
+    def write(self, pcm: Pcm, *, max_ahead_ms: float | None = None) -> int:
+        """Queue our audio; see ``Leg.write``."""
+        with self._lock:
+            taken = self._playout.push(pcm)
+            try:
+                form = self._bound()
+                if max_ahead_ms is not None:
+                    ahead_ms = self._stack_ms(form) + 1000 * self._playout.samples / SAMPLE_RATE_HZ
+                    self._playout.pop(int(max(0.0, ahead_ms - max_ahead_ms) * SAMPLE_RATE_HZ / 1000))
+                self._top_up(form)
+            except AudioRestarted:
+                self._format = None
+            except AudioNotActive:
+                pass  # media is not up yet: the media thread sends it when it is
+        return taken
+
+    def flush(self) -> int:
+        """Drop what is queued, fading out; see ``Leg.flush``."""
+        with self._lock:
+            tail = fade_out(self._playout.pop(FADE_SAMPLES))
+            dropped = self._playout.clear()
+            self._playout.push(tail)
+        return dropped
+
+    def close(self) -> TransmitBuffer | None:
+        """Let go of the stack's buffer; returned for its owner to release."""
+        with self._lock:
+            transmit_buffer, self._transmit_buffer = self._transmit_buffer, None
+        return transmit_buffer
