@@ -251,15 +251,32 @@ class BaresipUserAgent(UserAgent):
             self._spawn(transmit_buffer.release())
 
     async def dial(self, uri: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 30.0) -> Leg:
-        assert self._main is not None
         try:
-            call = await self._main.dial(uri, dict(headers or {}))
-            await call.wait_established(timeout=timeout_s)
+            call = await self._establish(uri, dict(headers or {}), timeout_s)
         except (baresip.BaresipError, ValueError) as error:
             raise TelephonyError(f"cannot call {uri}: {error}") from error
         assert call.call_id is not None
         invitation = Invitation(call_id=call.call_id, remote_uri=uri, called_user=_user_part(uri), source_ip="")
         return await self._leg(call, invitation, inbound=False)
+
+    async def _establish(self, uri: str, headers: dict[str, str], timeout_s: float) -> baresip.Call:
+        """Dial and wait. A refusal may come before the binding has a call object that could tell of it."""
+        assert self._main is not None
+        closed: dict[int, str] = {}
+
+        def on_event(event: baresip.StackEvent) -> None:
+            if event.event is baresip.Event.CALL_CLOSED:
+                closed[event.call] = event.text or ""
+
+        self._runtime.subscribe(on_event)
+        try:
+            call = await self._main.dial(uri, headers)
+        finally:
+            self._runtime.unsubscribe(on_event)
+        if call.handle in closed:
+            raise baresip.CallFailed.from_close_reason(closed[call.handle])
+        await call.wait_established(timeout=timeout_s)
+        return call
 
     # -- state and end -------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from telephony.leg import (
     Pcm,
     TransferFailed,
 )
-from telephony.media_stream import MediaStream
+from telephony.media_stream import STACK_DELAY_MS, MediaStream
 
 _TRANSFERRED: Final = "Call transfered"
 _PEER_SENT_BYE: Final = "Connection reset by peer"
@@ -109,6 +109,9 @@ class BaresipLeg(Leg):
 
     def queued_ms(self) -> float:
         return self.media.queued_ms()
+
+    def until_wire_ms(self) -> float:
+        return self.media.queued_ms() + STACK_DELAY_MS
 
     async def drained(self) -> None:
         await self._drained.wait()

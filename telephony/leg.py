@@ -162,6 +162,10 @@ class Leg(ABC):
     def queued_ms(self) -> float:
         """Audio accepted by :meth:`write` that has not left for the wire yet, in ms."""
 
+    def until_wire_ms(self) -> float:
+        """How long a sample written now takes to leave: what is queued before it, and the stack's own delay."""
+        return self.queued_ms()
+
     @abstractmethod
     async def drained(self) -> None:
         """Wait until everything written has left for the wire, or was flushed, or the leg ended."""

@@ -10,7 +10,12 @@ import pytest
 from telephony.baresip_agent import BaresipUserAgent
 from telephony.leg import EndCause, TelephonyError, TransferFailed
 from telephony.settings import SipSettings
+from telephony.user_agent import Registration
 from tests.telephony.conftest import NewCaller, StartBot, free_port
+from tests.telephony.registrar import Registrar
+from voxtrunk.bench.rtp_peer import RtpPeer
+from voxtrunk.bench.sdp import media_section, session
+from voxtrunk.bench.sip_peer import SipPeer
 
 NOTHING_S = 0.4
 """The needless re-INVITE of the stack came 80-140 ms after the answer."""
@@ -158,3 +163,69 @@ async def test_many_short_calls_leave_nothing_behind(start_bot: StartBot, new_ca
         await caller.hang_up()
         await leg.ended
     assert bot.agent.live_calls == 0
+
+
+async def test_registers_with_digest_and_unregisters_at_the_end() -> None:
+    with Registrar("bot", "s3cret") as registrar:
+        settings = SipSettings.model_validate(
+            {"port": free_port(), "registrar": registrar.address, "user": "bot", "password": "s3cret"}
+        )
+        agent = BaresipUserAgent(settings)
+        await agent.start(lambda leg: asyncio.sleep(0), lambda who, why: None)
+        assert agent.registration is Registration.REGISTERED
+        assert len(registrar.contacts) == 1
+        await agent.close()
+        assert "expires=0" in registrar.contacts[-1] or len(registrar.contacts) == 2
+
+
+async def test_a_wrong_password_stops_the_start_with_what_to_check() -> None:
+    with Registrar("bot", "s3cret") as registrar:
+        settings = SipSettings.model_validate(
+            {"port": free_port(), "registrar": registrar.address, "user": "bot", "password": "wrong"}
+        )
+        agent = BaresipUserAgent(settings)
+        try:
+            with pytest.raises(TelephonyError, match=r"registration with .* failed: .*403.*check sip\.registrar"):
+                await agent.start(lambda leg: asyncio.sleep(0), lambda who, why: None)
+        finally:
+            await agent.close()
+
+
+async def test_outbound_call_is_a_leg_like_any_other(start_bot: StartBot) -> None:
+    bot = await start_bot()
+    with SipPeer(("127.0.0.1", bot.port), user="human") as human, RtpPeer() as media:
+        human.on_invite = lambda dialog: dialog.respond(
+            dialog.invite, 200, "OK", sdp=session([media_section(media.port)])
+        )
+        leg = await bot.agent.dial(human.contact_uri, headers={"X-Reason": "test"})
+        assert not leg.info.inbound
+        assert leg.info.codec == "PCMU"
+        invite = await asyncio.to_thread(human.wait_for, lambda message: message.method == "INVITE", 1)
+        assert invite.header("X-Reason") == "test"
+        await leg.hangup()
+        assert await leg.ended is EndCause.WE_HUNG_UP
+
+
+async def test_busy_and_declined_say_so(start_bot: StartBot) -> None:
+    bot = await start_bot()
+    with SipPeer(("127.0.0.1", bot.port), user="human") as human:
+        human.on_invite = lambda dialog: dialog.respond(dialog.invite, 486, "Busy Here")
+        with pytest.raises(TelephonyError, match="486 Busy Here"):
+            await bot.agent.dial(human.contact_uri)
+
+
+async def test_attended_transfer_replaces_the_consultation(start_bot: StartBot, new_caller: NewCaller) -> None:
+    bot = await start_bot()
+    caller = new_caller(bot)
+    await caller.call(headers=(("Supported", "replaces"),))
+    leg = await bot.next_leg()
+    with SipPeer(("127.0.0.1", bot.port), user="human") as human, RtpPeer() as media:
+        answer = session([media_section(media.port)])
+        human.on_invite = lambda dialog: dialog.respond(
+            dialog.invite, 200, "OK", sdp=answer, headers=[("Supported", "replaces")]
+        )
+        consult = await bot.agent.dial(human.contact_uri)
+        await leg.transfer("", consult=consult)
+        assert await leg.ended is EndCause.TRANSFERRED
+        refer = await asyncio.to_thread(caller.dialog.wait_request, "REFER")
+        assert f"Replaces={consult.info.call_id}" in refer.header("Refer-To")
