@@ -260,21 +260,16 @@ class BaresipUserAgent(UserAgent):
         return await self._leg(call, invitation, inbound=False)
 
     async def _establish(self, uri: str, headers: dict[str, str], timeout_s: float) -> baresip.Call:
-        """Dial and wait. A refusal may come before the binding has a call object that could tell of it."""
+        """Dial and wait. The peer may have answered before the binding has a call object to tell of it."""
         assert self._main is not None
-        closed: dict[int, str] = {}
-
-        def on_event(event: baresip.StackEvent) -> None:
-            if event.event is baresip.Event.CALL_CLOSED:
-                closed[event.call] = event.text or ""
-
-        self._runtime.subscribe(on_event)
+        early: list[baresip.StackEvent] = []
+        self._runtime.subscribe(early.append)
         try:
             call = await self._main.dial(uri, headers)
         finally:
-            self._runtime.unsubscribe(on_event)
-        if call.handle in closed:
-            raise baresip.CallFailed.from_close_reason(closed[call.handle])
+            self._runtime.unsubscribe(early.append)
+        for event in early:
+            call._on_stack_event(event)  # passes over those of other calls
         await call.wait_established(timeout=timeout_s)
         return call
 

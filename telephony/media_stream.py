@@ -13,7 +13,7 @@ from baresip import AudioInfo, AudioNotActive, AudioRestarted, CallAudio
 from probes.clock import Clock
 from telephony.baresip_native import TransmitBuffer
 from telephony.leg import FRAME_MS, FRAME_SAMPLES, SAMPLE_RATE_HZ, Frame, Pcm
-from telephony.playout import FADE_SAMPLES, Playout, fade_out
+from telephony.playout import FADE_SAMPLES, Playout, fade_out, shorten
 from telephony.resample import Resampler, to_float, to_int16
 
 STACK_SLACK_MS: Final = 8
@@ -23,8 +23,14 @@ thread. Little enough that barge-in can let it play out: flushing it would send 
 EXCESS_TICKS: Final = 12
 """Ticks of the media thread, two packet times: a packet that was waiting in all of them is one too many."""
 
+EXCESS_LIMIT_NS: Final = 500_000_000
+"""Live audio that is never quiet loses the packet after this long all the same."""
+
 QUIET_LEVEL: Final = 0.003
 """-50 dBFS: what is dropped below it nobody misses."""
+
+LIVE_WINDOW: Final = 25
+"""Frames of live audio, half a second, over which the least that was waiting is what nobody needs."""
 
 LAST_PACKET_NS: Final = 40_000_000
 """After the stack has taken our last sample, the packet needs up to two ticks to leave."""
@@ -88,6 +94,8 @@ class MediaStream:
         self._last_level = 0.0
         self._empty_packets = 0
         self._waiting_bytes: deque[int] = deque(maxlen=EXCESS_TICKS)
+        self._excess_since_ns = self._last_live_ns = 0
+        self._live_ahead_ms: deque[float] = deque(maxlen=LIVE_WINDOW)
         self.frames_in = self.frames_filled = self.samples_out = self.underruns = self.packets_trimmed = 0
 
     # -- media thread -------------------------------------------------------------------------------------------
@@ -165,15 +173,18 @@ class MediaStream:
         return int(stack.tx_silence_frames + stack.tx_starved_frames)
 
     def _trim(self, form: _Format, now_ns: int) -> None:
-        """Keep the delay from growing: drop a packet too many as soon as what is being sent is quiet."""
+        """Keep the delay from growing: drop a packet too many when what is sent is quiet; live audio waits half a
+        second for that, no longer."""
         if self._transmit_buffer is None:
             return
         self._waiting_bytes.append(self._transmit_buffer.bytes_waiting())
         excess_packets = min(self._waiting_bytes) // form.packet_bytes
         if not excess_packets or len(self._waiting_bytes) < EXCESS_TICKS:
+            self._excess_since_ns = now_ns
             return
         is_quiet = self._last_level < QUIET_LEVEL or now_ns - self._last_sent_ns > LAST_PACKET_NS
-        if is_quiet or excess_packets > 1:
+        is_live = now_ns - self._last_live_ns < SPEECH_GAP_NS
+        if is_quiet or (is_live and now_ns - self._excess_since_ns > EXCESS_LIMIT_NS):
             self._transmit_buffer.flush()
             self._waiting_bytes.clear()
             self.packets_trimmed += excess_packets
@@ -206,18 +217,31 @@ class MediaStream:
     def write(self, pcm: Pcm, *, max_ahead_ms: float | None = None) -> int:
         """Queue our audio; see ``Leg.write``."""
         with self._lock:
-            taken = self._playout.push(pcm)
             try:
                 form = self._bound()
-                if max_ahead_ms is not None:
-                    ahead_ms = self._stack_ms(form) + 1000 * self._playout.samples / SAMPLE_RATE_HZ
-                    self._playout.pop(int(max(0.0, ahead_ms - max_ahead_ms) * SAMPLE_RATE_HZ / 1000))
-                self._top_up(form)
             except AudioRestarted:
-                self._format = None
+                self._format = form = None
             except AudioNotActive:
-                pass  # media is not up yet: the media thread sends it when it is
+                form = None  # media is not up yet: the media thread sends it when it is
+            if max_ahead_ms is not None:
+                pcm = self._live(form, pcm, max_ahead_ms)
+            taken = self._playout.push(pcm)
+            if form is not None:
+                self._top_up(form)
         return taken
+
+    def _live(self, form: _Format | None, pcm: Pcm, max_ahead_ms: float) -> Pcm:
+        """Live audio, shortened where more waits than is needed to bridge the jitter of its arrival."""
+        self._last_live_ns = self._clock.now_ns()
+        ahead_ms = 1000 * self._playout.samples / SAMPLE_RATE_HZ + (self._stack_ms(form) if form else 0.0)
+        self._live_ahead_ms.append(ahead_ms)
+        excess_ms = ahead_ms + 1000 * len(pcm) / SAMPLE_RATE_HZ - max_ahead_ms
+        if len(self._live_ahead_ms) == LIVE_WINDOW:
+            excess_ms = max(excess_ms, min(self._live_ahead_ms) - STACK_SLACK_MS / 2)
+        if excess_ms < 1.0:
+            return pcm
+        self._live_ahead_ms.clear()
+        return shorten(pcm, int(excess_ms * SAMPLE_RATE_HZ / 1000))
 
     def flush(self) -> int:
         """Drop what is queued, fading out; see ``Leg.flush``."""

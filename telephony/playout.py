@@ -20,6 +20,19 @@ def fade_out(pcm: Pcm) -> Pcm:
     return np.asarray(head * ramp, dtype=np.float32)
 
 
+CROSSFADE_SAMPLES: Final = SAMPLE_RATE_HZ * 5 // 1000
+
+
+def shorten(pcm: Pcm, samples: int) -> Pcm:
+    """Take up to ``samples`` out of live audio, with a crossfade of 5 ms instead of a click; the end stays."""
+    samples = min(samples, len(pcm) - CROSSFADE_SAMPLES)
+    if samples <= 0:
+        return pcm
+    ramp = (np.arange(CROSSFADE_SAMPLES, dtype=np.float32) + 1) / CROSSFADE_SAMPLES
+    blended = pcm[:CROSSFADE_SAMPLES] * (1 - ramp) + pcm[samples : samples + CROSSFADE_SAMPLES] * ramp
+    return np.concatenate((blended, pcm[samples + CROSSFADE_SAMPLES :]))
+
+
 class Playout:
     """FIFO of samples at 16 kHz, at most two minutes. Not thread-safe: its leg locks."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from telephony.playout import FADE_SAMPLES, Playout, fade_out
+from telephony.playout import CROSSFADE_SAMPLES, FADE_SAMPLES, Playout, fade_out, shorten
 
 
 def test_samples_come_out_in_order_across_chunks() -> None:
@@ -47,3 +47,18 @@ def test_fade_is_10_ms_long_and_ends_in_silence() -> None:
     assert faded[0] > 0.99
     assert faded[-1] == 0
     assert np.abs(np.diff(faded)).max() < 0.02
+
+
+def test_shortened_audio_keeps_its_end_and_does_not_click() -> None:
+    tone = np.sin(2 * np.pi * 300 * np.arange(320) / 16000).astype(np.float32)
+    shortened = shorten(tone, 100)
+    assert len(shortened) == 220
+    np.testing.assert_array_equal(shortened[CROSSFADE_SAMPLES:], tone[100 + CROSSFADE_SAMPLES :])
+    assert np.abs(np.diff(shortened)).max() < 0.15
+
+
+def test_no_more_is_taken_out_than_leaves_a_crossfade() -> None:
+    tone = np.ones(320, np.float32)
+    assert len(shorten(tone, 1000)) == CROSSFADE_SAMPLES
+    assert shorten(tone, 0) is tone
+    assert shorten(tone[:10], 5).tolist() == [1.0] * 10
