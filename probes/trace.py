@@ -62,7 +62,7 @@ class TurnTrace:
         """
         Args:
             turn: number of the turn in its call, from 1.
-            network_ms: estimated delay outside the box: network and peer, there and back.
+            network_ms: delay that the marks cannot see: the network there and back, and the jitter buffer.
 
         Raises:
             ValueError: ``network_ms`` is negative.

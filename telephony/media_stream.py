@@ -122,6 +122,7 @@ class MediaStream:
                 raise AudioNotActive("the call's media is not up yet")
             self._format = _Format(info)
             self._empty_packets = self._count_empty_packets()
+            self._last_frame_ns = self._last_frame_ns or self._clock.now_ns()
         return self._format
 
     def _receive(self, form: _Format, now_ns: int) -> list[Frame]:
@@ -143,7 +144,7 @@ class MediaStream:
     def _fill_absence(self, now_ns: int) -> list[Frame]:
         """One frame of silence for each 20 ms that nothing came, at the caller's pace."""
         frames: list[Frame] = []
-        if not self._last_frame_ns or self._is_held():
+        if self._is_held():
             return frames
         while now_ns - self._last_frame_ns >= ABSENT_NS:
             self._last_frame_ns += FRAME_NS
