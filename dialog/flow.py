@@ -84,7 +84,10 @@ class Flow:
         """The call is over, for whatever reason; nothing can be said any more."""
 
     def on_frame(self, frame: Frame) -> None:
-        """The next 20 ms of the caller, for flows that do not listen; must return at once."""
+        """The next 20 ms of the caller, for flows that do not listen.
+
+        Called on the media thread, so that nothing on the event loop can delay it; must return at once.
+        """
 
     async def say_goodbye(self) -> None:
         """Say goodbye, which cannot be interrupted, and hang up."""

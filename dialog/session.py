@@ -142,25 +142,32 @@ class _Session:
         await self._apologise()
 
     async def _hear(self) -> None:
+        if self._ear is None:
+            loop = asyncio.get_running_loop()
+            self._leg.tap(lambda frame: self._pass_on(frame, loop))
         async for frame in self._leg.frames():
-            if self._failure is not None:
+            if self._ear is None or self._failure is not None:
                 continue
             try:
-                self._take(frame)
-            except LegClosed:
-                return
+                self._ear.feed(frame)
             except Exception as error:
                 self._fail(error)
+            self._meter.chunk_ms.record_ms(self._age_ms(frame))
 
-    def _take(self, frame: Frame) -> None:
-        clock = self._services.clock
-        if self._ear is not None:
-            self._ear.feed(frame)
-            wire_ms = 0.0
-        else:
+    def _pass_on(self, frame: Frame, loop: asyncio.AbstractEventLoop) -> None:
+        """MEDIA THREAD. The frame of a flow that does not listen goes round the event loop."""
+        if self._failure is not None:
+            return
+        try:
             self._conversation.flow.on_frame(frame)
-            wire_ms = self._leg.until_wire_ms()
-        self._meter.chunk_ms.record_ms(max(clock.now_ns() - frame.captured_ns, 0) / 1e6 + wire_ms)
+        except LegClosed:
+            return
+        except Exception as error:  # reported by the loop, where the apology is spoken
+            loop.call_soon_threadsafe(self._fail, error)
+        self._meter.chunk_ms.record_ms(self._age_ms(frame) + self._leg.until_wire_ms())
+
+    def _age_ms(self, frame: Frame) -> float:
+        return max(self._services.clock.now_ns() - frame.captured_ns, 0) / 1e6
 
     async def _press(self) -> None:
         async for digit in self._leg.digits():

@@ -74,6 +74,23 @@ class ServerStopped(Event):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServerFailed(Event):
+    """The server could not start or go on; the process ends. Numbers and addresses in the message are masked."""
+
+    NAME = "server.failed"
+    error_type: str
+    error: str
+    exception: str | None = field(default=None, metadata={"absent_if_none": True})
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "error", scrub(self.error))
+
+    @property
+    def severity(self) -> int:
+        return logging.CRITICAL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerWarning(Event):
     """Something that the operator should know or change; the server goes on."""
 

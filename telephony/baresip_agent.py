@@ -11,7 +11,7 @@ from typing import Final
 
 import baresip
 
-from probes.clock import Clock, MonotonicClock
+from probes.clock import Clock, MonotonicClock, ns_to_ms
 from telephony.admission import Admission
 from telephony.baresip_leg import BaresipLeg
 from telephony.baresip_native import NativeCalls
@@ -19,7 +19,8 @@ from telephony.leg import Leg, LegInfo, TelephonyError
 from telephony.media_pump import MediaPump
 from telephony.media_stream import MediaStream
 from telephony.settings import Codec, SipSettings
-from telephony.user_agent import CallHandler, Invitation, RefusalHandler, Registration, UserAgent
+from telephony.stack_audio import StackAudio
+from telephony.user_agent import CallHandler, Invitation, Refusal, RefusalHandler, Registration, UserAgent
 
 _CODEC_SPECS: Final[dict[Codec, str]] = {
     "opus": "opus/48000/1",
@@ -30,6 +31,9 @@ _CODEC_SPECS: Final[dict[Codec, str]] = {
 _MEDIA_ENCRYPTION: Final = {"off": None, "optional": "srtp", "required": "srtp-mand"}
 _DTMF_MODES: Final[dict[str, str]] = {"rfc4733": "rtpevent", "info": "info", "auto": "auto"}
 _HANGUP_TIMEOUT_S: Final = 5.0
+_ACK_TIMEOUT_S: Final = 40.0
+"""The stack itself gives up on a lost ACK, with BYE, after 32 s (RFC 3261 s13.3.1.4)."""
+
 
 _log = logging.getLogger(__name__)
 
@@ -178,6 +182,7 @@ class BaresipUserAgent(UserAgent):
 
     async def _invited(self, call: baresip.Call, matched_flow: str) -> None:
         assert self._native is not None and self._on_refused is not None and call.call_id is not None
+        invited_ns = self._clock.now_ns()
         headers = dict(call.headers)
         to = headers.pop("To", "")
         invitation = Invitation(
@@ -194,27 +199,32 @@ class BaresipUserAgent(UserAgent):
             return
         self._pending += 1
         try:
-            leg = await self._answer(call, invitation)
+            leg = await self._answer(call, invitation, invited_ns)
         finally:
             self._pending -= 1
         if leg is not None:
             await self._serve(leg)
 
-    async def _answer(self, call: baresip.Call, invitation: Invitation) -> BaresipLeg | None:
-        """Answer and wait for the ACK; None when the caller gave up in between."""
+    async def _answer(self, call: baresip.Call, invitation: Invitation, invited_ns: int) -> BaresipLeg | None:
+        """Answer and wait for the ACK; None when the call ended in between."""
+        assert self._native is not None
         try:
             await call.answer()
-            await call.wait_established(timeout=40.0)  # the stack itself gives up on a lost ACK after 32 s
-        except (baresip.StaleHandleError, baresip.CallFailed) as error:
+            await call.wait_established(timeout=_ACK_TIMEOUT_S)
+            return await self._leg(call, invitation, invited_ns, inbound=True)
+        except (baresip.StaleHandleError, baresip.CallFailed, baresip.AudioNotActive) as error:
             _log.info("call ended before it was set up: %s", error)
-            return None
-        return await self._leg(call, invitation, inbound=True)
+        except baresip.BaresipError as error:
+            _log.error("cannot answer a call: %s", error)
+            await self._native.refuse(invitation.call_id, Refusal(500, "Server Internal Error"))
+        return None
 
-    async def _leg(self, call: baresip.Call, invitation: Invitation, *, inbound: bool) -> BaresipLeg:
+    async def _leg(self, call: baresip.Call, invitation: Invitation, invited_ns: int, *, inbound: bool) -> BaresipLeg:
         assert self._pump is not None and self._native is not None
         negotiated = await self._native.media(invitation.call_id)
+        audio = StackAudio(call.handle)
         media = MediaStream(
-            call.audio,
+            audio,
             clock=self._clock,
             transmit_buffer=await self._native.transmit_buffer(invitation.call_id),
             is_held=lambda: bool(call.remote_on_hold),
@@ -225,9 +235,10 @@ class BaresipUserAgent(UserAgent):
             remote_uri=invitation.remote_uri,
             called_user=invitation.called_user,
             codec=negotiated.codec,
-            codec_rate_hz=call.audio.info().tx_sample_rate,
+            codec_rate_hz=audio.info().tx_rate_hz,
             transport=negotiated.transport,
             media_encryption=negotiated.encryption,
+            setup_ms=ns_to_ms(self._clock.now_ns() - invited_ns),
             headers=invitation.headers,
         )
         leg = BaresipLeg(call, info, media, jitter_buffer_ms=self._settings.jitter_buffer_ms, on_end=self._forget)
@@ -251,13 +262,14 @@ class BaresipUserAgent(UserAgent):
             self._spawn(transmit_buffer.release())
 
     async def dial(self, uri: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = 30.0) -> Leg:
+        dialled_ns = self._clock.now_ns()
         try:
             call = await self._establish(uri, dict(headers or {}), timeout_s)
         except (baresip.BaresipError, ValueError) as error:
             raise TelephonyError(f"cannot call {uri}: {error}") from error
         assert call.call_id is not None
         invitation = Invitation(call_id=call.call_id, remote_uri=uri, called_user=_user_part(uri), source_ip="")
-        return await self._leg(call, invitation, inbound=False)
+        return await self._leg(call, invitation, dialled_ns, inbound=False)
 
     async def _establish(self, uri: str, headers: dict[str, str], timeout_s: float) -> baresip.Call:
         """Dial and wait. The peer may have answered before the binding has a call object to tell of it."""
@@ -316,4 +328,5 @@ class BaresipUserAgent(UserAgent):
                 _log.warning("the registrar did not confirm that we left: %s", error)
         if self._pump is not None:
             self._pump.close()
-        await self._runtime.close()
+        if self._native is not None:
+            await self._runtime.close()

@@ -14,6 +14,7 @@ from telephony.leg import (
     FRAME_SAMPLES,
     EndCause,
     Frame,
+    FrameSink,
     Leg,
     LegClosed,
     LegInfo,
@@ -94,6 +95,9 @@ class BaresipLeg(Leg):
     def frames(self) -> AsyncIterator[Frame]:
         return self._frames.items()
 
+    def tap(self, sink: FrameSink) -> None:
+        self.media.sink = sink
+
     def digits(self) -> AsyncIterator[str]:
         return self._digits.items()
 
@@ -101,7 +105,8 @@ class BaresipLeg(Leg):
         if self._ended.done():
             raise LegClosed("the call is over")
         taken = self.media.write(pcm, max_ahead_ms=max_ahead_ms)
-        self._drained.clear()
+        if self._drained.is_set():
+            self._drained.clear()
         return taken
 
     def flush(self) -> int:

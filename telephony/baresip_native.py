@@ -17,6 +17,7 @@ from typing import Any, Final
 from baresip import Runtime, __version__, _events, _native
 
 from telephony.leg import TelephonyError
+from telephony.stack_audio import check_layout, flush_transmit, transmit_bytes
 from telephony.user_agent import Refusal
 
 SDP_INACTIVE: Final = 0
@@ -48,8 +49,6 @@ _SIGNATURES: Final[dict[str, tuple[object, tuple[object, ...]]]] = {
     "stream_is_secure": (ctypes.c_bool, (ctypes.c_void_p,)),
     "mem_ref": (ctypes.c_void_p, (ctypes.c_void_p,)),
     "mem_deref": (ctypes.c_void_p, (ctypes.c_void_p,)),
-    "aubuf_cur_size": (ctypes.c_size_t, (ctypes.c_void_p,)),
-    "aubuf_flush": (None, (ctypes.c_void_p,)),
     "sa_ntop": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int)),
     "ua_hangup": (None, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint16, ctypes.c_char_p)),
 }
@@ -78,11 +77,11 @@ class TransmitBuffer:
 
     def bytes_waiting(self) -> int:
         """Bytes of int16 audio that the encoder has not taken yet."""
-        return int(self._library.aubuf_cur_size(self._pointer))
+        return transmit_bytes(self._pointer)
 
     def flush(self) -> None:
         """Drop what waits; the next packet carries what the source gives next."""
-        self._library.aubuf_flush(self._pointer)
+        flush_transmit(self._pointer)
 
     async def release(self) -> None:
         """Give the reference back, on the SIP thread; nothing may be called after it."""
@@ -104,6 +103,7 @@ class NativeCalls:
             raise TelephonyError(
                 f"baresip-python {__version__} has not been tried; install one of {', '.join(TESTED_WITH)}"
             )
+        check_layout()
         library = ctypes.CDLL(_native.__file__)
         for name, (result, arguments) in _SIGNATURES.items():
             try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -73,6 +73,7 @@ class LegInfo:
         codec_rate_hz: sample rate of the decoded audio at the stack.
         transport: ``udp``, ``tcp``, ``tls`` or ``file``.
         media_encryption: ``none`` or the negotiated kind, e.g. ``srtp``.
+        setup_ms: from the INVITE to the acknowledged answer.
         headers: the INVITE's headers that the configuration asked for.
     """
 
@@ -84,6 +85,7 @@ class LegInfo:
     codec_rate_hz: int
     transport: str
     media_encryption: str = "none"
+    setup_ms: float = 0.0
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -110,11 +112,15 @@ class LegStats:
     queued_ms: float = 0.0
 
 
+FrameSink = Callable[[Frame], None]
+"""Takes a frame and returns at once."""
+
+
 class Leg(ABC):
     """One call.
 
-    Made by a :class:`~telephony.user_agent.UserAgent` or from a WAV file. All methods are called on
-    the event loop's thread. One reader of :meth:`frames` and one of :meth:`digits` at a time.
+    Made by a :class:`~telephony.user_agent.UserAgent` or from a WAV file. All methods are called on the event
+    loop's thread, :meth:`write` also from a tap. One reader of :meth:`frames` and one of :meth:`digits` at a time.
     """
 
     @property
@@ -128,6 +134,15 @@ class Leg(ABC):
 
         A reader that falls a second behind loses the oldest frames (counted in
         ``LegStats.frames_dropped``), never the newest: live audio stays live.
+        """
+
+    @abstractmethod
+    def tap(self, sink: FrameSink) -> None:
+        """Take every frame from now on the moment it is there, instead of :meth:`frames`, for live audio.
+
+        Args:
+            sink: called on the media thread, so that no stall of the event loop delays it; must return within a
+                millisecond, may call :meth:`write`. An exception ends the call.
         """
 
     @abstractmethod

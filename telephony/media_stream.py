@@ -8,13 +8,14 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-from baresip import AudioInfo, AudioNotActive, AudioRestarted, CallAudio
+from baresip import AudioNotActive, AudioRestarted
 
 from probes.clock import Clock
 from telephony.baresip_native import TransmitBuffer
-from telephony.leg import FRAME_MS, FRAME_SAMPLES, SAMPLE_RATE_HZ, Frame, Pcm
+from telephony.leg import FRAME_MS, FRAME_SAMPLES, SAMPLE_RATE_HZ, Frame, FrameSink, Pcm
 from telephony.playout import FADE_SAMPLES, Playout, fade_out, shorten
 from telephony.resample import Resampler, to_float, to_int16
+from telephony.stack_audio import READ_BYTES, StackAudio, StackAudioInfo
 
 STACK_SLACK_MS: Final = 8
 """The stack takes a packet's worth of our audio at each tick; it is given this much more, to bridge a late
@@ -45,20 +46,19 @@ SPEECH_GAP_NS: Final = 100_000_000
 """Audio that follows this soon on other audio belongs to the same saying; packets without audio in between are gaps."""
 
 FRAME_NS: Final = FRAME_MS * 1_000_000
-_READ_BYTES: Final = 7680
 
 
 class _Format:
     """Rates and converters of one negotiation; a re-INVITE that changes the codec gets new ones."""
 
-    def __init__(self, info: AudioInfo) -> None:
+    def __init__(self, info: StackAudioInfo) -> None:
         self.receive_channels = info.rx_channels
         self.send_channels = info.tx_channels
-        self.send_bytes_per_ms = info.tx_sample_rate * info.tx_channels * 2 / 1000
+        self.send_bytes_per_ms = info.tx_rate_hz * info.tx_channels * 2 / 1000
         self.packet_bytes = int(self.send_bytes_per_ms * info.tx_ptime_ms)
         self.ahead_ms = info.tx_ptime_ms + STACK_SLACK_MS
-        self.from_codec = Resampler(info.rx_sample_rate, SAMPLE_RATE_HZ)
-        self.to_codec = Resampler(SAMPLE_RATE_HZ, info.tx_sample_rate)
+        self.from_codec = Resampler(info.rx_rate_hz, SAMPLE_RATE_HZ)
+        self.to_codec = Resampler(SAMPLE_RATE_HZ, info.tx_rate_hz)
 
 
 class MediaStream:
@@ -69,7 +69,7 @@ class MediaStream:
 
     def __init__(
         self,
-        audio: CallAudio,
+        audio: StackAudio,
         *,
         clock: Clock,
         transmit_buffer: TransmitBuffer | None,
@@ -86,6 +86,7 @@ class MediaStream:
         self._clock = clock
         self._transmit_buffer = transmit_buffer
         self._is_held = is_held
+        self.sink: FrameSink | None = None
         self._lock = threading.Lock()
         self._format: _Format | None = None
         self._playout = Playout()
@@ -101,10 +102,14 @@ class MediaStream:
     # -- media thread -------------------------------------------------------------------------------------------
 
     def pump(self, now_ns: int) -> list[Frame]:
-        """MEDIA THREAD. Take what has arrived and top the stack up; never blocks."""
+        """MEDIA THREAD. Take what has arrived and top the stack up; never blocks. A sink gets the frames here."""
         try:
             form = self._bound()
             frames = self._receive(form, now_ns)
+            if self.sink is not None:
+                for frame in frames:
+                    self.sink(frame)
+                frames = []
             with self._lock:
                 self._top_up(form)
                 self._trim(form, now_ns)
@@ -127,10 +132,10 @@ class MediaStream:
 
     def _receive(self, form: _Format, now_ns: int) -> list[Frame]:
         parts = [self._partial]
-        while data := self._audio.read(_READ_BYTES):
+        while data := self._audio.read():
             samples = to_float(np.frombuffer(data, np.int16), form.receive_channels)
             parts.append(form.from_codec.push(samples))
-            if len(data) < _READ_BYTES:
+            if len(data) < READ_BYTES:
                 break
         received = np.concatenate(parts)
         count = len(received) // FRAME_SAMPLES
@@ -153,8 +158,10 @@ class MediaStream:
         return frames
 
     def _top_up(self, form: _Format) -> None:
+        if not self._playout.samples:
+            return
         missing = int((form.ahead_ms - self._stack_ms(form)) * SAMPLE_RATE_HZ / 1000)
-        if missing > 0 and self._playout.samples:
+        if missing > 0:
             self._send(form, self._playout.pop(missing))
 
     def _send(self, form: _Format, pcm: Pcm) -> None:
@@ -191,7 +198,7 @@ class MediaStream:
             self.packets_trimmed += excess_packets
 
     def _stack_ms(self, form: _Format) -> float:
-        return float(self._audio.info().tx_buffered / form.send_bytes_per_ms)
+        return float(self._audio.stats().tx_fill / form.send_bytes_per_ms)
 
     # -- any thread ---------------------------------------------------------------------------------------------
 
@@ -211,9 +218,11 @@ class MediaStream:
     @property
     def all_sent(self) -> bool:
         """All that was written has left for the wire."""
-        return self.queued_ms() <= 0.0 and self._clock.now_ns() - self._last_sent_ns > LAST_PACKET_NS
+        if self._playout.samples or self._clock.now_ns() - self._last_sent_ns <= LAST_PACKET_NS:
+            return False
+        return self.queued_ms() <= 0.0
 
-    # -- event loop ---------------------------------------------------------------------------------------------
+    # -- event loop, or a sink ------------------------------------------------------------------------------------
 
     def write(self, pcm: Pcm, *, max_ahead_ms: float | None = None) -> int:
         """Queue our audio; see ``Leg.write``."""

@@ -26,6 +26,14 @@ def _low_pass(factor: int) -> NDArray[np.float64]:
     return np.asarray(taps / taps.sum())
 
 
+def _windows(held: Pcm, count: int, length: int, *, step: int) -> Pcm:
+    """Overlapping views, shape (count, length), ``step`` samples apart; as_strided costs a tenth of numpy's checked
+    sliding_window_view, and this runs for every frame of every call."""
+    assert (count - 1) * step + length <= len(held)
+    size = held.itemsize
+    return np.lib.stride_tricks.as_strided(held, (count, length), (step * size, size), writeable=False)
+
+
 class Resampler:
     """Converts a stream by an integer factor, up or down; one instance a stream and direction.
 
@@ -72,16 +80,16 @@ class Resampler:
             return pcm
         held = np.concatenate((self._tail, pcm))
         if self._up:
-            windows = np.lib.stride_tricks.sliding_window_view(held, TAPS_PER_PHASE)
+            windows = _windows(held, len(pcm), TAPS_PER_PHASE, step=1)
             self._tail = held[len(held) - (TAPS_PER_PHASE - 1) :]
             return np.asarray((windows @ self._taps).reshape(-1))
         count = (len(held) - len(self._taps)) // self._factor + 1
         if count <= 0:
             self._tail = held
             return np.zeros(0, np.float32)
-        windows = np.lib.stride_tricks.sliding_window_view(held, len(self._taps))[:: self._factor]
+        windows = _windows(held, count, len(self._taps), step=self._factor)
         self._tail = held[count * self._factor :]
-        return np.asarray(windows[:count] @ self._taps)
+        return np.asarray(windows @ self._taps)
 
 
 def to_float(samples: NDArray[np.int16], channels: int = 1) -> Pcm:
@@ -92,5 +100,6 @@ def to_float(samples: NDArray[np.int16], channels: int = 1) -> Pcm:
 
 def to_int16(pcm: Pcm, channels: int = 1) -> NDArray[np.int16]:
     """Mono float32, shape (n,) -> int16 interleaved, shape (n * channels,); louder than full scale is clipped."""
-    samples = np.clip(np.rint(pcm * 32767.0), -32768, 32767).astype(np.int16)
+    scaled = np.rint(pcm * np.float32(32767.0))
+    samples = np.minimum(np.maximum(scaled, -32768.0), 32767.0).astype(np.int16)
     return samples if channels == 1 else np.repeat(samples, channels)

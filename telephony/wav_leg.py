@@ -18,6 +18,7 @@ from telephony.leg import (
     SAMPLE_RATE_HZ,
     EndCause,
     Frame,
+    FrameSink,
     Leg,
     LegClosed,
     LegInfo,
@@ -106,6 +107,7 @@ class WavLeg(Leg):
         self._playout = Playout()
         self._heard: list[Pcm] = []
         self._frames_in = 0
+        self._sink: FrameSink | None = None
         self._ended: asyncio.Future[EndCause] = asyncio.get_running_loop().create_future()
         self._empty = asyncio.Event()
         self._empty.set()
@@ -131,7 +133,11 @@ class WavLeg(Leg):
             piece = self._caller[number * FRAME_SAMPLES : (number + 1) * FRAME_SAMPLES]
             pcm[: len(piece)] = piece
             self._frames_in += 1
-            yield Frame(pcm, self._start_ns + number * FRAME_NS)
+            frame = Frame(pcm, self._start_ns + number * FRAME_NS)
+            if self._sink is None:
+                yield frame
+            else:
+                self._sink(frame)
         self._finish(EndCause.CALLER_HUNG_UP)
 
     def _press_due(self, now_ms: float) -> None:
@@ -147,6 +153,9 @@ class WavLeg(Leg):
     def heard(self) -> Pcm:
         """What the caller has heard so far: float32 at 16 kHz, in step with their own audio."""
         return np.concatenate(self._heard) if self._heard else np.zeros(0, np.float32)
+
+    def tap(self, sink: FrameSink) -> None:
+        self._sink = sink
 
     def digits(self) -> AsyncIterator[str]:
         return self._digits.items()

@@ -16,6 +16,7 @@ from telephony.leg import (
     SAMPLE_RATE_HZ,
     EndCause,
     Frame,
+    FrameSink,
     Leg,
     LegClosed,
     LegInfo,
@@ -76,6 +77,10 @@ class FakeLeg(Leg):
         self.hung_up_at_ms: float | None = None
         self.capacity_ms = 120_000.0
         self.frames_on_hold = False
+        self._sink: FrameSink | None = None
+
+    def tap(self, sink: FrameSink) -> None:
+        self._sink = sink
 
     @property
     def info(self) -> LegInfo:
@@ -97,7 +102,11 @@ class FakeLeg(Leg):
             self._now_ms += FRAME_MS
             self._press()
             if self.frames_on_hold or not self.on_hold:
-                yield Frame(audio[start : start + FRAME_SAMPLES], self._clock.now_ns())
+                frame = Frame(audio[start : start + FRAME_SAMPLES], self._clock.now_ns())
+                if self._sink is None:
+                    yield frame
+                else:
+                    self._sink(frame)
         await self._settle()
         self.end(EndCause.CALLER_HUNG_UP)
 

@@ -1,0 +1,1 @@
+"""Measuring instruments: our own SIP/RTP caller and the benchmarks that place real calls with it."""
