@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from probes.clock import Clock
 from telephony.leg import Frame
 
-TICK_MS: Final = 4
+TICK_MS: Final = 3
 """The stack tells nobody that audio has arrived, so it is asked this often; half of it is the mean delay."""
 
 _log = logging.getLogger(__name__)

@@ -21,8 +21,8 @@ STACK_SLACK_MS: Final = 8
 """The stack takes a packet's worth of our audio at each tick; it is given this much more, to bridge a late
 thread. Little enough that barge-in can let it play out: flushing it would send silence in the middle, a click."""
 
-EXCESS_TICKS: Final = 12
-"""Ticks of the media thread, two packet times: a packet that was waiting in all of them is one too many."""
+EXCESS_TICKS: Final = 16
+"""Ticks of the media thread, over two packet times: a packet that was waiting in all of them is one too many."""
 
 EXCESS_LIMIT_NS: Final = 500_000_000
 """Live audio that is never quiet loses the packet after this long all the same."""
