@@ -4,7 +4,7 @@ VENV ?= .venv
 PYTHON ?= python3
 ARGS ?=
 
-.PHONY: demo test lint format bench clean
+.PHONY: demo test test-train lint format bench clean
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/voxtrunk demo $(ARGS)
@@ -12,7 +12,10 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-dev
 	$(VENV)/bin/python -m pytest $(ARGS)
 
-lint: $(VENV)/.installed-dev
+test-train: $(VENV)/.installed-train
+	$(VENV)/bin/python -m pytest tests/synth $(ARGS)
+
+lint: $(VENV)/.installed-train
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
@@ -35,4 +38,8 @@ $(VENV)/.installed: setup.cfg pyproject.toml
 
 $(VENV)/.installed-dev: $(VENV)/.installed
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+$(VENV)/.installed-train: $(VENV)/.installed-dev
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check -e '.[train]'
 	@touch $@

@@ -1,0 +1,1 @@
+"""Training of the vocoder: ``python -m synth.train``. Needs the ``train`` extra."""
