@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import re
 import socket
@@ -31,6 +32,10 @@ _CODEC_SPECS: Final[dict[Codec, str]] = {
 _MEDIA_ENCRYPTION: Final = {"off": None, "optional": "srtp", "required": "srtp-mand"}
 _DTMF_MODES: Final[dict[str, str]] = {"rfc4733": "rtpevent", "info": "info", "auto": "auto"}
 _HANGUP_TIMEOUT_S: Final = 5.0
+_WATCH_INTERVAL_S: Final = 0.1
+_DEAF_PACKETS: Final = 3
+"""Packets in one interval, of which none became audio, that make a call deaf."""
+
 _ACK_TIMEOUT_S: Final = 40.0
 """The stack itself gives up on a lost ACK, with BYE, after 32 s (RFC 3261 s13.3.1.4)."""
 
@@ -212,8 +217,12 @@ class BaresipUserAgent(UserAgent):
             await call.answer()
             await call.wait_established(timeout=_ACK_TIMEOUT_S)
             return await self._leg(call, invitation, invited_ns, inbound=True)
-        except (baresip.StaleHandleError, baresip.CallFailed, baresip.AudioNotActive) as error:
+        except (baresip.StaleHandleError, baresip.CallFailed) as error:
             _log.info("call ended before it was set up: %s", error)
+        except baresip.AudioNotActive:
+            _log.info("call has no usable media: hanging up")  # an unusable answer in the ACK (RFC 3261 s13.2.1)
+            with contextlib.suppress(baresip.StaleHandleError):
+                await call.hangup()
         except baresip.BaresipError as error:
             _log.error("cannot answer a call: %s", error)
             await self._native.refuse(invitation.call_id, Refusal(500, "Server Internal Error"))
@@ -244,7 +253,24 @@ class BaresipUserAgent(UserAgent):
         leg = BaresipLeg(call, info, media, jitter_buffer_ms=self._settings.jitter_buffer_ms, on_end=self._forget)
         self._legs.add(leg)
         self._pump.add(leg)
+        self._spawn(self._watch_receiver(leg))
         return leg
+
+    async def _watch_receiver(self, leg: BaresipLeg) -> None:
+        """A source whose sequence numbers jump back would not be heard for minutes: the jitter buffer takes its packets
+        for late ones (RFC 3550 A.1 resynchronises after two). Seen as packets that come and audio that does not."""
+        assert self._native is not None
+        packets = frames_in = frames_filled = 0
+        while not leg.ended.done():
+            await asyncio.wait([leg.ended], timeout=_WATCH_INTERVAL_S)
+            media = leg.media
+            if media.frames_filled == frames_filled or leg.on_hold:
+                packets, frames_in, frames_filled = 0, media.frames_in, media.frames_filled
+                continue
+            now = await self._native.received_packets(leg.info.call_id)
+            if packets and media.frames_in == frames_in and now - packets >= _DEAF_PACKETS:
+                await self._native.restart_receiver(leg.info.call_id)
+            packets, frames_in, frames_filled = now, media.frames_in, media.frames_filled
 
     async def _serve(self, leg: BaresipLeg) -> None:
         assert self._on_call is not None

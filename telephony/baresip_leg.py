@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import Final
 
-from baresip import BaresipError, Call, CallStats, DigitEvent, Event, StackEvent, StaleHandleError
+from baresip import BaresipError, Call, CallStats, Event, StackEvent, StaleHandleError
 from baresip import TransferFailed as StackTransferFailed
 
 from telephony.frame_queue import FrameQueue
@@ -23,6 +23,9 @@ from telephony.leg import (
     TransferFailed,
 )
 from telephony.media_stream import STACK_DELAY_MS, MediaStream
+
+KEY_AGAIN_NS: Final = 60_000_000
+"""The same key so soon after its end is a late packet; the two other copies of the end alone take 40 ms."""
 
 _TRANSFERRED: Final = "Call transfered"
 _PEER_SENT_BYE: Final = "Connection reset by peer"
@@ -58,11 +61,12 @@ class BaresipLeg(Leg):
         self._digits: FrameQueue[str] = FrameQueue()
         self._stack_stats = CallStats()
         self._we_hung_up = False
+        self._last_key = ""
+        self._key_up_ns = 0
         self._ended: asyncio.Future[EndCause] = asyncio.get_running_loop().create_future()
         self._drained = asyncio.Event()
         self._drained.set()
         call.on(self._on_event)
-        call.on_dtmf(self._on_digit)
 
     # -- what the media pump calls ------------------------------------------------------------------------------
 
@@ -178,11 +182,20 @@ class BaresipLeg(Leg):
 
     # -- events of the stack ------------------------------------------------------------------------------------
 
-    def _on_digit(self, event: DigitEvent) -> None:
-        self._digits.put(event.digit)
+    def _on_key_down(self, key: str) -> None:
+        """A key counts when it goes down: its end may be lost. The stack forgets timestamps (RFC 4733 s2.5.1.2), so
+        that a packet which was overtaken by the end begins the key anew; nobody presses that fast."""
+        now_ns = self.media.now_ns()
+        if key != self._last_key or now_ns - self._key_up_ns > KEY_AGAIN_NS:
+            self._digits.put(key)
+        self._last_key, self._key_up_ns = key, now_ns
 
     def _on_event(self, event: StackEvent) -> None:
-        if event.event is Event.CALL_RTCP and event.stats:
+        if event.event is Event.CALL_DTMF_START and event.text:
+            self._on_key_down(event.text)
+        elif event.event is Event.CALL_DTMF_END:
+            self._key_up_ns = self.media.now_ns()
+        elif event.event is Event.CALL_RTCP and event.stats:
             self._stack_stats = CallStats._from_payload(event.stats)
         elif event.event is Event.CALL_CLOSED:
             if self._call.final_stats is not None:

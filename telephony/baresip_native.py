@@ -50,6 +50,12 @@ _SIGNATURES: Final[dict[str, tuple[object, tuple[object, ...]]]] = {
     "mem_ref": (ctypes.c_void_p, (ctypes.c_void_p,)),
     "mem_deref": (ctypes.c_void_p, (ctypes.c_void_p,)),
     "sa_ntop": (ctypes.c_int, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int)),
+    "stream_sdpmedia": (ctypes.c_void_p, (ctypes.c_void_p,)),
+    "stream_flush": (None, (ctypes.c_void_p,)),
+    "stream_metric_get_rx_n_packets": (ctypes.c_uint32, (ctypes.c_void_p,)),
+    "sdp_media_rformat": (ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_char_p)),
+    "list_unlink": (None, (ctypes.c_void_p,)),
+    "list_append": (None, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)),
     "ua_hangup": (None, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint16, ctypes.c_char_p)),
 }
 
@@ -61,6 +67,17 @@ class NativeMedia:
     codec: str = "unknown"
     transport: str = "unknown"
     encryption: str = "none"
+
+
+class _ListElement(ctypes.Structure):
+    """``struct le`` of libre, with which every ``struct sdp_format`` begins."""
+
+    _fields_ = (
+        ("previous", ctypes.c_void_p),
+        ("next", ctypes.c_void_p),
+        ("list", ctypes.c_void_p),
+        ("data", ctypes.c_void_p),
+    )
 
 
 class TransmitBuffer:
@@ -174,6 +191,7 @@ class NativeCalls:
         library = self._library
 
         def work(call: int) -> str:
+            self._put_events_last(call)
             library.call_set_media_estdir(call, SDP_SENDRECV, SDP_INACTIVE)
             source = ctypes.create_string_buffer(_SOCKET_ADDRESS_BYTES)
             text = ctypes.create_string_buffer(64)
@@ -182,6 +200,36 @@ class NativeCalls:
             return text.value.decode()
 
         return str(await self._on_call(call_id, work, ""))
+
+    def _put_events_last(self, call: int) -> None:
+        """SIP THREAD. The stack takes the offer's first common format for its audio codec, even telephone-event."""
+        library = self._library
+        audio = library.call_audio(call)
+        media = library.stream_sdpmedia(library.audio_strm(audio)) if audio else None
+        events = library.sdp_media_rformat(media, b"telephone-event") if media else None
+        if events:
+            element = _ListElement.from_address(events)
+            formats, data = element.list, element.data
+            library.list_unlink(events)
+            library.list_append(formats, events, data)
+
+    async def received_packets(self, call_id: str) -> int:
+        """RTP packets that have come so far, useful or not."""
+        library = self._library
+
+        def work(call: int) -> int:
+            return int(library.stream_metric_get_rx_n_packets(library.audio_strm(library.call_audio(call))))
+
+        return int(await self._on_call(call_id, work, 0))
+
+    async def restart_receiver(self, call_id: str) -> None:
+        """Empty the jitter buffer, so that it takes whatever sequence number comes next."""
+        library = self._library
+
+        def work(call: int) -> None:
+            library.stream_flush(library.audio_strm(library.call_audio(call)))
+
+        await self._on_call(call_id, work, None)
 
     async def refuse(self, call_id: str, refusal: Refusal) -> None:
         """Send a final response to an INVITE; the binding itself can only say 486."""

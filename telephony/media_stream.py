@@ -150,6 +150,7 @@ class MediaStream:
         """One frame of silence for each 20 ms that nothing came, at the caller's pace."""
         frames: list[Frame] = []
         if self._is_held():
+            self._last_frame_ns = now_ns  # a hold is no silence to be made up for afterwards
             return frames
         while now_ns - self._last_frame_ns >= ABSENT_NS:
             self._last_frame_ns += FRAME_NS
@@ -202,6 +203,10 @@ class MediaStream:
 
     # -- any thread ---------------------------------------------------------------------------------------------
 
+    def now_ns(self) -> int:
+        """The clock of the call's audio."""
+        return self._clock.now_ns()
+
     def queued_ms(self) -> float:
         """Our audio that has not left for the wire yet."""
         with self._lock:
@@ -227,23 +232,31 @@ class MediaStream:
     def write(self, pcm: Pcm, *, max_ahead_ms: float | None = None) -> int:
         """Queue our audio; see ``Leg.write``."""
         with self._lock:
+            form: _Format | None
             try:
                 form = self._bound()
-            except AudioRestarted:
-                self._format = form = None
-            except AudioNotActive:
-                form = None  # media is not up yet: the media thread sends it when it is
+                stack_ms = self._stack_ms(form)
+            except (AudioNotActive, AudioRestarted):
+                # Not up yet, ended, or renegotiated: the media thread sends what is queued when it can.
+                form = self._format = None
+                stack_ms = 0.0
             if max_ahead_ms is not None:
-                pcm = self._live(form, pcm, max_ahead_ms)
+                pcm = self._live(pcm, stack_ms, max_ahead_ms)
             taken = self._playout.push(pcm)
             if form is not None:
-                self._top_up(form)
+                self._top_up_unless_gone(form)
         return taken
 
-    def _live(self, form: _Format | None, pcm: Pcm, max_ahead_ms: float) -> Pcm:
+    def _top_up_unless_gone(self, form: _Format) -> None:
+        try:
+            self._top_up(form)
+        except (AudioNotActive, AudioRestarted):
+            self._format = None
+
+    def _live(self, pcm: Pcm, stack_ms: float, max_ahead_ms: float) -> Pcm:
         """Live audio, shortened where more waits than is needed to bridge the jitter of its arrival."""
         self._last_live_ns = self._clock.now_ns()
-        ahead_ms = 1000 * self._playout.samples / SAMPLE_RATE_HZ + (self._stack_ms(form) if form else 0.0)
+        ahead_ms = stack_ms + 1000 * self._playout.samples / SAMPLE_RATE_HZ
         self._live_ahead_ms.append(ahead_ms)
         excess_ms = ahead_ms + 1000 * len(pcm) / SAMPLE_RATE_HZ - max_ahead_ms
         if len(self._live_ahead_ms) == LIVE_WINDOW:
