@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from typing import Final
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any, Final
 
 from baresip import BaresipError, Call, CallStats, Event, StackEvent, StaleHandleError
 from baresip import TransferFailed as StackTransferFailed
@@ -30,6 +30,15 @@ KEY_AGAIN_NS: Final = 60_000_000
 _TRANSFERRED: Final = "Call transfered"
 _PEER_SENT_BYE: Final = "Connection reset by peer"
 _NO_RTP: Final = "rtp stream error"
+
+
+async def uncrossed(command: Coroutine[Any, Any, None]) -> None:
+    """Await a command of the stack so that a cancellation is never lost.
+
+    The binding waits with ``asyncio.wait_for``, which until Python 3.12 swallows a cancellation that crosses the
+    result: a call that ended just then would go on for ever.
+    """
+    await asyncio.shield(asyncio.ensure_future(command))
 
 
 class BaresipLeg(Leg):
@@ -127,16 +136,16 @@ class BaresipLeg(Leg):
 
     async def send_digits(self, digits: str) -> None:
         try:
-            await self._call.send_dtmf(digits)
+            await uncrossed(self._call.send_dtmf(digits))
         except StaleHandleError as error:
             raise LegClosed("the call is over") from error
 
     async def transfer(self, uri: str, *, consult: Leg | None = None) -> None:
         try:
             if consult is None:
-                await self._call.transfer(uri)
+                await uncrossed(self._call.transfer(uri))
             elif isinstance(consult, BaresipLeg):
-                await self._call.attended_transfer(consult._call)
+                await uncrossed(self._call.attended_transfer(consult._call))
             else:
                 raise TransferFailed("an attended transfer needs two legs of the same user agent")
         except StaleHandleError as error:
@@ -151,7 +160,7 @@ class BaresipLeg(Leg):
         if self._ended.done():
             return
         try:
-            await self._call.hangup()
+            await uncrossed(self._call.hangup())
         except StaleHandleError:
             self._finish(EndCause.CALLER_HUNG_UP)
         await asyncio.shield(self._ended)

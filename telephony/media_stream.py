@@ -127,7 +127,7 @@ class MediaStream:
                 raise AudioNotActive("the call's media is not up yet")
             self._format = _Format(info)
             self._empty_packets = self._count_empty_packets()
-            self._last_frame_ns = self._last_frame_ns or self._clock.now_ns()
+            self._last_frame_ns = self._clock.now_ns()  # the time without media is not silence to be made up for
         return self._format
 
     def _receive(self, form: _Format, now_ns: int) -> list[Frame]:

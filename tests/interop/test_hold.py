@@ -17,9 +17,9 @@ from voxtrunk.bench.sip_message import SipMessage
 
 
 def assert_back(phone: Phone) -> None:
-    """Audio flows again, after at most a second (see below)."""
+    """Audio flows again."""
     report = echo_report(phone, 1.6)
-    assert len(report.frames) >= 20, report
+    assert len(report.frames) >= 60, report
 
 
 def reinvite(phone: Phone, sdp: str) -> SipMessage:
@@ -72,7 +72,7 @@ def test_c10_nothing_is_sent_to_a_peer_that_is_inactive(phone: Phone) -> None:
 
 
 @pytest.mark.parametrize("direction", ["sendonly", "inactive"])
-def test_c10_at_most_a_second_is_lost_after_resume(phone: Phone, direction: str) -> None:
+def test_c10_next_to_nothing_is_lost_after_resume(phone: Phone, direction: str) -> None:
     """The stack starts its receiver anew; what we say right after the 200 is mostly there (docs/interop.md)."""
     phone.dial("echo")
     reinvite(phone, phone.offer(direction=direction))
@@ -81,7 +81,7 @@ def test_c10_at_most_a_second_is_lost_after_resume(phone: Phone, direction: str)
     report = echo_report(phone, 1.8)
     assert report.frames, report
     lost_ms = report.frames[0].sent_sample / 8
-    assert lost_ms <= 1100, f"{lost_ms:.0f} ms were lost after the resume"
+    assert lost_ms <= 200, f"{lost_ms:.0f} ms were lost after the resume"
 
 
 @pytest.fixture(scope="module")

@@ -135,4 +135,4 @@ def test_every_dependency_has_a_reason_and_a_lower_bound() -> None:
     wanted = lines[start : lines.index("", start)]
     for reason, requirement in zip(wanted[::2], wanted[1::2], strict=True):
         assert reason.strip().startswith("# "), requirement
-        assert re.fullmatch(r"[\w-]+>=[\w.]+", requirement.strip()), requirement
+        assert re.fullmatch(r"[\w-]+>=[\w.]+(,<[\w.]+)?", requirement.strip()), requirement
