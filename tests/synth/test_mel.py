@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -9,9 +11,11 @@ from synth.mel import (
     BANDS,
     FLOOR,
     HOP_SAMPLES,
+    OURS,
     SAMPLE_RATE_HZ,
     WINDOW_SAMPLES,
     Array,
+    MelState,
     hann_window,
     hz_to_mel,
     log_mel,
@@ -122,3 +126,22 @@ def test_mels_are_undone(hz: float) -> None:
 def test_another_number_of_streams_is_an_error() -> None:
     with pytest.raises(ValueError, match=r"pcm has shape \(3, 10\), but the state is for \(2,\) streams"):
         mel_step(np.zeros((3, 10), np.float32), mel_init(2))
+
+
+@pytest.mark.parametrize("lead", [1, 120, 160, 240])
+def test_a_definition_may_look_ahead(lead: int) -> None:
+    pcm = noise(4000)
+    seeing = dataclasses.replace(OURS, lead_samples=lead)
+    later = mel_step(pcm[lead:], mel_init_from(pcm[:lead]))[0]
+    np.testing.assert_allclose(log_mel(pcm, seeing), later, atol=1e-4)
+    state, parts = mel_init(definition=seeing), []
+    for begin in range(0, len(pcm), 333):
+        part, state = mel_step(pcm[begin : begin + 333], state, seeing)
+        parts.append(part)
+    np.testing.assert_allclose(np.concatenate(parts, axis=1), log_mel(pcm, seeing), atol=1e-4)
+
+
+def mel_init_from(before: Array) -> MelState:
+    """State after samples that ended with a whole frame."""
+    kept = WINDOW_SAMPLES - HOP_SAMPLES
+    return MelState(np.concatenate([np.zeros(kept, np.float32), before])[len(before) :])
