@@ -17,8 +17,6 @@ from synth.train.settings import RunSettings
 from synth.train.trainer import Trainer, run
 from synth.train.validation import choose, table, validate
 
-_WORK_DIR = Path.home() / ".cache" / "voxtrunk"
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
@@ -44,7 +42,7 @@ def _run(options: argparse.Namespace) -> None:
     start = options.resume or ([latest] if latest.is_file() else [])
     settings = RunSettings()
     if start:
-        settings = RunSettings(**checkpoint.read(start[0])[1]["settings"])
+        settings = RunSettings.from_dict(checkpoint.read(start[0])[1]["settings"], start[0])
     changed = {
         field.name: getattr(options, field.name)
         for field in dataclasses.fields(RunSettings)
@@ -95,7 +93,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m synth.train", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--work-dir", type=Path, default=_WORK_DIR, help="corpus and runs (default: ~/.cache/voxtrunk)")
+    common.add_argument(
+        "--work-dir", type=Path, default=corpus.WORK_DIR, help="corpus and runs (default: ~/.cache/voxtrunk)"
+    )
     common.add_argument("--threads", type=int, default=1, help="only as many as cores are really free")
     common.add_argument("--clips-by-speaker", type=int, default=6, help="clips judged of each held-out speaker")
 

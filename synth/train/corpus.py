@@ -24,6 +24,8 @@ from synth.train.pseudo import PseudoSpeaker, PseudoVoice, sentences
 
 Split = Literal["train", "unseen_file", "unseen_speaker"]
 
+WORK_DIR: Final = Path.home() / ".cache" / "voxtrunk"
+"""Where the corpus and the runs are, unless told otherwise."""
 SOUNDS_DIR: Final = Path("/usr/share/asterisk/sounds")
 RECORDED: Final = {
     "en": "en_US_f_Allison",

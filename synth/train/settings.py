@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from synth.train.checkpoint import CheckpointError
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,18 @@ class RunSettings:
         """Learning rate of the generator at ``step``."""
         warm = min(1.0, (step + 1) / self.warmup_steps)
         return self.learning_rate * warm * float(0.5 ** (step / self.halving_steps))
+
+    @classmethod
+    def from_dict(cls, kept: dict[str, Any], source: Path) -> RunSettings:
+        """Settings as :meth:`to_dict` gave them.
+
+        Raises:
+            CheckpointError: some are of another version of this class; ``source`` is named.
+        """
+        try:
+            return cls(**kept)
+        except TypeError as error:
+            raise CheckpointError(f"{source}: its settings are of another version ({error})") from error
 
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

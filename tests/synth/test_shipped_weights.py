@@ -13,7 +13,9 @@ from pystoi import stoi
 import synth
 from synth.bigvgan import SIZES, BigVgan
 from synth.train import checkpoint
+from synth.train.pack import read_all
 from synth.train.pseudo import PseudoSpeaker, PseudoVoice
+from synth.train.settings import RunSettings
 from synth.train.validation import copy_synthesis
 
 WEIGHTS = Path(synth.__file__).parent / "models" / "bigvgan-nano.safetensors"
@@ -25,6 +27,11 @@ def model() -> BigVgan:
     nano = BigVgan(SIZES[meta["settings"]["size"]])
     checkpoint.load_weights(nano, checkpoint.stripped("average", tensors), WEIGHTS)
     return nano
+
+
+def test_training_can_go_on_from_them() -> None:
+    _, meta = read_all([WEIGHTS, WEIGHTS.with_name("bigvgan-nano.resume.safetensors")])
+    assert RunSettings.from_dict(meta["settings"], WEIGHTS).size == "nano"
 
 
 @pytest.fixture(scope="module")
