@@ -12,17 +12,17 @@ PyTorch is needed for training and export only; the service runs the exported gr
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Final
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from synth import mel as mels
 from synth.bigvgan_envelope import SILENCE, Envelope
-from synth.bigvgan_layers import AmpStage, CausalConv1d, State, Stateful, pixel_shuffle
-from synth.bigvgan_source import BINS, FFT_SIZE, FRAMES_PER_MEL, Analysis, PulseSource, Synthesis
+from synth.bigvgan_layers import AmpStage, CausalConv1d, State, Stateful, Step, pixel_shuffle
+from synth.bigvgan_source import BINS, FRAMES_PER_MEL, Analysis, PulseSource, Synthesis
 
 LOOKAHEAD_SAMPLES: Final = 400
 LOOKAHEAD_MS: Final = 1000.0 * LOOKAHEAD_SAMPLES / mels.SAMPLE_RATE_HZ
@@ -61,16 +61,14 @@ class BigVgan(nn.Module):
         self.config = config
         low, high = config.channels
         self.pulses = PulseSource()
-        # Scaled so that a harmonic of amplitude 1, and the mean power of white noise, are 1 in every bin.
-        self.pulse_spectrum = Analysis(4.0 / FFT_SIZE)
-        self.noise_spectrum = Analysis(1.0 / math.sqrt(FFT_SIZE * 3.0 / 8.0))
+        self.spectra = Analysis()
         self.envelope = Envelope()
         self.entry = CausalConv1d(mels.BANDS + 2, low, 5)
         self.slow = AmpStage(low, config.kernels[0], config.dilations)
         self.upsample = CausalConv1d(low, FRAMES_PER_MEL * high, 3)
         self.pulse_entry = nn.Conv1d(2 * BINS, high, 1)
-        self.fast = AmpStage(high, config.kernels[1], config.dilations)
-        self.head = CausalConv1d(high, 5 * BINS, 3)
+        self.fast = AmpStage(high, config.kernels[1], config.dilations, FRAMES_PER_MEL)
+        self.head = CausalConv1d(high, 5 * BINS, 3, per_frame=FRAMES_PER_MEL)
         self.synthesis = Synthesis()
         self._stateful: list[Stateful] = []
         for name, module in self.named_modules():
@@ -98,22 +96,20 @@ class BigVgan(nn.Module):
         Returns:
             PCM, shape (batch, 160 * frames), 25 ms behind the mel; and the new state.
         """
-        after: State = {}
+        step = Step(state, mel.shape[2])
         with torch.no_grad():
-            pulse = self.pulse_spectrum(self.pulses(f0_hz, state, after), state, after)
-            hiss = self.noise_spectrum(noise, state, after)
+            pulse, hiss = self.spectra(self.pulses(f0_hz, step), noise, step)
         # Silence is 0, so that zeros as history mean silence before the first frame.
-        loudness = mel - SILENCE
-        envelope = self.envelope(loudness, state, after)
+        loudness = mel.transpose(1, 2) - SILENCE
+        envelope = self.envelope(loudness, step)
         voiced = (f0_hz > 0).float()
         pitch = voiced * torch.log(torch.clamp(f0_hz, min=1.0) / _REFERENCE_HZ)
-        x = torch.cat([loudness * _LOUDNESS_SCALE, voiced.unsqueeze(1), pitch.unsqueeze(1)], dim=1)
-        x = self.slow(self.entry(x, state, after), state, after)
-        x = pixel_shuffle(self.upsample(x, state, after), FRAMES_PER_MEL)
-        x = self.fast(x + self.pulse_entry(pulse.transpose(1, 2)), state, after)
-        parts = self.head(x, state, after).transpose(1, 2)
-        spectrum = _mix(parts, envelope, pulse, hiss)
-        return self.synthesis(spectrum, state, after), after
+        x = torch.cat([loudness * _LOUDNESS_SCALE, voiced.unsqueeze(2), pitch.unsqueeze(2)], dim=2)
+        x = self.slow(self.entry(x, step), step)
+        x = pixel_shuffle(self.upsample(x, step), FRAMES_PER_MEL)
+        x = self.fast(x + functional.linear(pulse, self.pulse_entry.weight[..., 0], self.pulse_entry.bias), step)
+        spectrum = _mix(self.head(x, step), envelope, pulse, hiss)
+        return self.synthesis(spectrum, step), step.after
 
     def forward(self, mel: Tensor, f0_hz: Tensor, noise: Tensor) -> Tensor:
         """Whole utterances: :meth:`step` from the initial state."""

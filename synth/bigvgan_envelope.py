@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from synth import mel as mels
-from synth.bigvgan_layers import State, Stateful
+from synth.bigvgan_layers import State, Stateful, Step
 from synth.bigvgan_source import BINS, FFT_SIZE
 
 SILENCE: Final = math.log(mels.FLOOR)
@@ -25,7 +25,7 @@ _NEAR: Final = 0.75
 
 
 class Envelope(Stateful):
-    """Log mel above silence (batch, 80, frames) -> log STFT magnitude (batch, 2 * frames, 161)."""
+    """Log mel above silence (batch, frames, 80) -> log STFT magnitude (batch, 2 * frames, 161)."""
 
     spread: Tensor
 
@@ -37,13 +37,13 @@ class Envelope(Stateful):
         self.level = SILENCE + math.log(bin_hz * FFT_SIZE / mels.WINDOW_SAMPLES)
 
     def init(self, batch: int, device: torch.device) -> State:
-        return {self.name: torch.full((batch, _HISTORY, BINS), self.level, device=device)}
+        return {self.name: torch.zeros(batch, _HISTORY, BINS, device=device)}
 
-    def forward(self, loudness: Tensor, state: State, after: State) -> Tensor:
-        bins = torch.cat([state[self.name], loudness.transpose(1, 2) @ self.spread + self.level], dim=1)
-        after[self.name] = bins[:, -_HISTORY:]
+    def forward(self, loudness: Tensor, step: Step) -> Tensor:
+        bins = torch.cat([step.before[self.name], loudness @ self.spread], dim=1)
+        step.after[self.name] = bins[:, -_HISTORY:]
         oldest, middle, newest = bins[:, :-2], bins[:, 1:-1], bins[:, 2:]
-        first, second = (_NEAR * middle + (1.0 - _NEAR) * other for other in (oldest, newest))
+        first, second = (_NEAR * middle + (1.0 - _NEAR) * other + self.level for other in (oldest, newest))
         return torch.stack([first, second], dim=2).flatten(1, 2)
 
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from synth.bigvgan_layers import State, Stateful, pad_time
+from synth.bigvgan_layers import State, Stateful, Step, pad_time
 from synth.mel import HOP_SAMPLES, SAMPLE_RATE_HZ
 
 FFT_SIZE: Final = 320
@@ -44,17 +44,17 @@ class PulseSource(Stateful):
             f"{self.name}.f0": torch.zeros(batch, 1, device=device),
         }
 
-    def forward(self, f0_hz: Tensor, state: State, after: State) -> Tensor:
-        track = torch.cat([state[f"{self.name}.f0"], f0_hz], dim=1)
-        after[f"{self.name}.f0"] = track[:, -1:]
+    def forward(self, f0_hz: Tensor, step: Step) -> Tensor:
+        track = torch.cat([step.before[f"{self.name}.f0"], f0_hz], dim=1)
+        step.after[f"{self.name}.f0"] = track[:, -1:]
         old, new = track[:, :-1], track[:, 1:]
         was_voiced, is_voiced = old > _LOWEST_HZ, new > _LOWEST_HZ
         # With one voiced end the pitch is level; with none it does not matter, since the amplitude is 0.
         start = torch.where(was_voiced, old, torch.where(is_voiced, new, _LOWEST_HZ))
         end = torch.where(is_voiced, new, start)
         cycles = (start + end).double() * (0.5 * HOP_SAMPLES / SAMPLE_RATE_HZ)
-        ends = state[f"{self.name}.phase"] + torch.cumsum(cycles, dim=1)
-        after[f"{self.name}.phase"] = ends[:, -1:] - torch.floor(ends[:, -1:])
+        ends = step.before[f"{self.name}.phase"] + torch.cumsum(cycles, dim=1)
+        step.after[f"{self.name}.phase"] = ends[:, -1:] - torch.floor(ends[:, -1:])
         starts = ends - cycles
         phase = (starts - torch.floor(starts)).float().unsqueeze(-1)
 
@@ -79,26 +79,33 @@ def harmonics(cycles: Tensor, f0_hz: Tensor) -> Tensor:
 
 
 class Analysis(Stateful):
-    """STFT of a stream, Hann 320, hop 80: (batch, 160 * frames) -> (batch, 2 * frames, 322), real parts first."""
+    """STFT of pulses and noise side by side, Hann 320, hop 80.
+
+    Twice (batch, 160 * frames) -> twice (batch, 2 * frames, 322), real parts first. Scaled so that a harmonic of
+    amplitude 1, and the mean power of white noise, are 1 in every bin.
+    """
 
     basis: Tensor
 
-    def __init__(self, scale: float) -> None:
+    def __init__(self) -> None:
         super().__init__()
         window, cosine, sine = _tables()
-        forward = torch.cat([cosine, -sine], dim=1) * window.unsqueeze(1) * scale
+        forward = torch.cat([cosine, -sine], dim=1) * window.unsqueeze(1) * (4.0 / FFT_SIZE)
         self.register_buffer("basis", forward.float(), persistent=False)
+        self.noise_scale = FFT_SIZE / 4.0 / math.sqrt(FFT_SIZE * 3.0 / 8.0)
 
     def init(self, batch: int, device: torch.device) -> State:
-        return {self.name: torch.zeros(batch, OVERLAP, device=device)}
+        return {self.name: torch.zeros(batch, 2, OVERLAP, device=device)}
 
-    def forward(self, signal: Tensor, state: State, after: State) -> Tensor:
-        signal = torch.cat([state[self.name], signal], dim=1)
-        after[self.name] = signal[:, -OVERLAP:]
-        blocks = signal.reshape(signal.shape[0], -1, FFT_HOP)
-        frames = blocks.shape[1] - _BLOCKS + 1
-        windows = torch.cat([blocks[:, k : k + frames] for k in range(_BLOCKS)], dim=2)
-        return windows @ self.basis
+    def forward(self, pulses: Tensor, noise: Tensor, step: Step) -> tuple[Tensor, Tensor]:
+        signals = torch.stack([pulses, noise * self.noise_scale], dim=1)
+        signals = torch.cat([step.before[self.name], signals], dim=2)
+        step.after[self.name] = signals[:, :, -OVERLAP:]
+        blocks = signals.reshape(signals.shape[0], 2, -1, FFT_HOP)
+        ends = [_BLOCKS - 1 - k for k in range(_BLOCKS)]
+        windows = torch.cat([blocks[:, :, k : -end if end else None] for k, end in enumerate(ends)], dim=3)
+        spectra = windows @ self.basis
+        return spectra[:, 0], spectra[:, 1]
 
 
 class Synthesis(Stateful):
@@ -121,14 +128,14 @@ class Synthesis(Stateful):
     def init(self, batch: int, device: torch.device) -> State:
         return {self.name: torch.zeros(batch, OVERLAP, device=device)}
 
-    def forward(self, spectrum: Tensor, state: State, after: State) -> Tensor:
+    def forward(self, spectrum: Tensor, step: Step) -> Tensor:
         frames = spectrum @ self.basis
         blocks = frames.reshape(frames.shape[0], -1, _BLOCKS, FFT_HOP)
         total = sum(pad_time(blocks[:, :, k], k, _BLOCKS - 1 - k) for k in range(_BLOCKS))
         assert isinstance(total, Tensor)
         signal = total.flatten(1)
-        signal = signal + functional.pad(state[self.name], (0, signal.shape[1] - OVERLAP))
-        after[self.name] = signal[:, -OVERLAP:]
+        signal = signal + functional.pad(step.before[self.name], (0, signal.shape[1] - OVERLAP))
+        step.after[self.name] = signal[:, -OVERLAP:]
         return signal[:, :-OVERLAP]
 
 

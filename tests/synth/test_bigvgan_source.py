@@ -8,9 +8,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from synth.bigvgan_layers import State, Stateful
+from synth.bigvgan_layers import State, Stateful, Step
 from synth.bigvgan_source import FFT_SIZE, OVERLAP, Analysis, PulseSource, Synthesis, harmonics
 from synth.mel import SAMPLE_RATE_HZ
+
+NOISE_SCALE = 1.0 / math.sqrt(FFT_SIZE * 3.0 / 8.0)
 
 
 def fresh(layer: Stateful, name: str = "layer") -> State:
@@ -22,9 +24,9 @@ def pulses(f0_hz: list[float], chunk: int = 1000) -> Tensor:
     source = PulseSource()
     state, parts = fresh(source), []
     for piece in torch.tensor([f0_hz]).split(chunk, dim=1):
-        after: State = {}
-        parts.append(source(piece, state, after))
-        state = after
+        step = Step(state, piece.shape[1])
+        parts.append(source(piece, step))
+        state = step.after
     return torch.cat(parts, dim=1)[0]
 
 
@@ -41,9 +43,9 @@ def test_pulses_keep_their_phase_for_an_hour() -> None:
     state = fresh(source)
     frames = 6000
     for _ in range(60):
-        after: State = {}
-        last = source(torch.full((1, frames), 123.375), state, after)
-        state = after
+        step = Step(state, frames)
+        last = source(torch.full((1, frames), 123.375), step)
+        state = step.after
     n = torch.arange(60 * frames * 160 - 160, 60 * frames * 160, dtype=torch.float64)
     # The first frame starts from silence, at the same pitch.
     exact = harmonics((123.375 * n / SAMPLE_RATE_HZ).fmod(1.0).float(), torch.tensor(123.375))
@@ -98,16 +100,27 @@ def test_the_pulse_itself_is_the_number_of_harmonics() -> None:
 
 def test_synthesis_undoes_analysis() -> None:
     torch.manual_seed(0)
-    signal = torch.randn(1, 3200)
-    analysis, synthesis = Analysis(1.0), Synthesis()
-    spectrum = analysis(signal, fresh(analysis), {})
-    assert spectrum.shape == (1, 40, FFT_SIZE + 2)
-    back = synthesis(spectrum, fresh(synthesis), {})
-    torch.testing.assert_close(back[:, OVERLAP:], signal[:, :-OVERLAP], atol=1e-5, rtol=1e-5)
+    pulses, noise = torch.randn(1, 3200), torch.randn(1, 3200)
+    analysis, synthesis = Analysis(), Synthesis()
+    spectra = analysis(pulses, noise, Step(fresh(analysis), 20))
+    for signal, spectrum, scale in zip((pulses, noise), spectra, (4.0 / FFT_SIZE, NOISE_SCALE), strict=True):
+        assert spectrum.shape == (1, 40, FFT_SIZE + 2)
+        back = synthesis(spectrum / scale, Step(fresh(synthesis), 20))
+        torch.testing.assert_close(back[:, OVERLAP:], signal[:, :-OVERLAP], atol=1e-5, rtol=1e-5)
 
 
 def test_a_unit_harmonic_is_one_in_its_bin() -> None:
-    analysis = Analysis(4.0 / FFT_SIZE)
+    analysis = Analysis()
     tone = torch.cos(2 * math.pi * 1000.0 * torch.arange(1600) / SAMPLE_RATE_HZ).unsqueeze(0)
-    real, imag = analysis(tone, fresh(analysis), {})[0, 10].chunk(2)
+    spectrum, _ = analysis(tone, torch.zeros_like(tone), Step(fresh(analysis), 10))
+    real, imag = spectrum[0, 10].chunk(2)
     assert torch.hypot(real, imag)[20].item() == pytest.approx(1.0, abs=1e-4)
+
+
+def test_white_noise_has_unit_power_in_every_bin() -> None:
+    analysis = Analysis()
+    noise = torch.randn(1, 320_000, generator=torch.Generator().manual_seed(0))
+    _, spectrum = analysis(torch.zeros_like(noise), noise, Step(fresh(analysis), 2000))
+    real, imag = spectrum[0, 4:].chunk(2, dim=1)
+    power = (real.square() + imag.square()).mean(0)[1:-1]
+    torch.testing.assert_close(power, torch.ones_like(power), atol=0.15, rtol=0.0)
