@@ -1,37 +1,46 @@
-"""``python -m synth.export``: the vocoder as an ONNX graph whose state goes in and comes out.
+"""The vocoder as a file: an ONNX graph, or a TorchScript module, whose state goes in and comes out.
 
 Inputs: ``mel`` (batch, 80, frames), ``f0_hz`` (batch, frames), ``noise`` (batch, 160 * frames) and one ``state.<name>``
-for each entry of :meth:`synth.bigvgan.BigVgan.init`. Outputs: ``pcm`` (batch, 160 * frames) and ``next.<name>``, to be
-fed back. Batch and frames are free. What a reader has to know is in the file's metadata.
+for each entry of :meth:`synth.bigvgan.BigVgan.init`, all zeros at first. Outputs: ``pcm`` (batch, 160 * frames) and
+``next.<name>``, to be fed back. Batch and frames are free. What a reader has to know is in the file's metadata.
+
+``python -m synth.export CHECKPOINT FOLDER`` writes ``<name>.fp32.onnx`` and ``<name>.int8.onnx`` with their checksums.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import hashlib
+import json
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from synth import mel as mels
 from synth.bigvgan import LOOKAHEAD_SAMPLES, SIZES, BigVgan
-from synth.train import checkpoint
+from synth.quantise import Feeds, layers, quantise, sensitivity, utterance
+from synth.train import checkpoint, corpus
+from synth.vocoder_file import FORMAT, VocoderError, VocoderFile, write_checksum
 
-FORMAT: Final = "voxtrunk-vocoder-1"
 _OPSET: Final = 18
+_CALIBRATION_CLIPS: Final = 32
+_JUDGED_CLIPS: Final = 8
+_CLIP_S: Final = 3
 
 
 class _Graph(nn.Module):
     """The step with its state as positional arguments, in the order of ``names``."""
 
-    def __init__(self, model: BigVgan, names: list[str]) -> None:
+    def __init__(self, model: BigVgan) -> None:
         super().__init__()
-        self.model, self.names = model, names
+        self.model, self.names = model, list(model.init(1))
 
     def forward(self, mel: Tensor, f0_hz: Tensor, noise: Tensor, *state: Tensor) -> tuple[Tensor, ...]:
         pcm, after = self.model.step(mel, f0_hz, noise, dict(zip(self.names, state, strict=True)))
@@ -39,59 +48,75 @@ class _Graph(nn.Module):
 
 
 @torch.no_grad()
-def export(model: BigVgan, path: Path, metadata: dict[str, str]) -> None:
-    """Write ``model`` to ``path``.
+def export_onnx(model: BigVgan, path: Path, more: Mapping[str, str]) -> None:
+    """Write ``model`` to ``path``, and its checksum beside it.
 
     Args:
         model: with the weights to ship.
         path: ``.onnx`` file to write.
-        metadata: added to what the graph itself needs: format, sizes, delay and the weights' SHA-256.
+        more: added to the metadata.
     """
     import onnx
 
-    # Traced with sizes that occur nowhere else, so that none is taken for a constant.
-    state = model.init(2)
-    names = list(state)
-    mel, f0_hz = torch.zeros(2, mels.BANDS, 3), torch.full((2, 3), 100.0)
-    inputs = (mel, f0_hz, torch.zeros(2, 3 * mels.HOP_SAMPLES), *state.values())
+    graph = _Graph(model.eval())
     free = {
         "mel": {0: "batch", 2: "frames"},
         "f0_hz": {0: "batch", 1: "frames"},
         "noise": {0: "batch", 1: "samples"},
         "pcm": {0: "batch", 1: "samples"},
     }
-    for name in names:
+    for name in graph.names:
         free[f"state.{name}"] = free[f"next.{name}"] = {0: "batch"}
+    temporary = path.with_name(path.name + ".tmp")
     with warnings.catch_warnings():
         # The newer exporter takes 20 times as long here and rewrites sums: 3e-5 off instead of 2e-7.
         warnings.simplefilter("ignore")
         torch.onnx.export(
-            _Graph(model.eval(), names),
-            inputs,
-            str(path),
+            graph,
+            _example(model),
+            str(temporary),
             dynamo=False,
             opset_version=_OPSET,
-            input_names=["mel", "f0_hz", "noise", *(f"state.{name}" for name in names)],
-            output_names=["pcm", *(f"next.{name}" for name in names)],
+            input_names=["mel", "f0_hz", "noise", *(f"state.{name}" for name in graph.names)],
+            output_names=["pcm", *(f"next.{name}" for name in graph.names)],
             dynamic_axes=free,
         )
-    graph = onnx.load(path)
-    onnx.helper.set_model_props(
-        graph,
-        {
-            "format": FORMAT,
-            "size": model.config.name,
-            "sample_rate_hz": str(mels.SAMPLE_RATE_HZ),
-            "hop_samples": str(mels.HOP_SAMPLES),
-            "bands": str(mels.BANDS),
-            "lookahead_samples": str(LOOKAHEAD_SAMPLES),
-            "weights_sha256": weights_sha256(model),
-            **metadata,
-        },
-    )
-    temporary = path.with_name(path.name + ".tmp")
-    onnx.save(graph, temporary)
+    exported = onnx.load(temporary)
+    onnx.helper.set_model_props(exported, _about(model) | {"precision": "fp32", **more})
+    onnx.save(exported, temporary)
     temporary.replace(path)
+    write_checksum(path)
+
+
+@torch.no_grad()
+def export_torchscript(model: BigVgan, path: Path, more: Mapping[str, str]) -> None:
+    """The same step with the same arguments for LibTorch; names and metadata are in the extra file ``about.json``."""
+    graph = _Graph(model.eval())
+    with warnings.catch_warnings():
+        # torch warns that tracing is old, and of every size that it turns into a number; the tests try other sizes.
+        warnings.simplefilter("ignore")
+        traced = torch.jit.trace(graph, _example(model), check_trace=False)  # type: ignore[no-untyped-call]
+        about = {**_about(model), "precision": "fp32", **more, "state": graph.names}
+        torch.jit.save(traced, str(path), _extra_files={"about.json": json.dumps(about)})
+    write_checksum(path)
+
+
+def _example(model: BigVgan) -> tuple[Tensor, ...]:
+    """Arguments to trace with, of sizes that occur nowhere else, so that none is taken for a constant."""
+    sizes = torch.zeros(2, mels.BANDS, 3), torch.full((2, 3), 100.0), torch.zeros(2, 3 * mels.HOP_SAMPLES)
+    return (*sizes, *model.init(2).values())
+
+
+def _about(model: BigVgan) -> dict[str, str]:
+    return {
+        "format": FORMAT,
+        "name": f"bigvgan-{model.config.name}",
+        "sample_rate_hz": str(mels.SAMPLE_RATE_HZ),
+        "hop_samples": str(mels.HOP_SAMPLES),
+        "lookahead_samples": str(LOOKAHEAD_SAMPLES),
+        "mel": json.dumps(dataclasses.asdict(mels.OURS)),
+        "weights_sha256": weights_sha256(model),
+    }
 
 
 def weights_sha256(model: BigVgan) -> str:
@@ -105,20 +130,65 @@ def weights_sha256(model: BigVgan) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m synth.export", description="Export a vocoder to ONNX.")
-    parser.add_argument("checkpoint", type=Path, help="checkpoint of python -m synth.train, or a shipped .safetensors")
-    parser.add_argument("onnx", type=Path, help="file to write")
-    options = parser.parse_args(arguments)
+    options = _parser().parse_args(arguments)
     try:
-        tensors, meta = checkpoint.read(options.checkpoint)
-        model = BigVgan(SIZES[meta["settings"]["size"]])
-        checkpoint.load_weights(model, checkpoint.stripped("average", tensors), options.checkpoint)
-    except checkpoint.CheckpointError as error:
+        _run(options)
+    except (checkpoint.CheckpointError, corpus.CorpusError, VocoderError) as error:
         sys.stderr.write(f"synth.export: {error}\n")
         return 1
-    export(model, options.onnx, {"step": str(meta["step"])})
-    sys.stdout.write(f"{options.onnx}: {options.onnx.stat().st_size / 1e6:.1f} MB, step {meta['step']}\n")
     return 0
+
+
+def _run(options: argparse.Namespace) -> None:
+    tensors, meta = checkpoint.read(options.checkpoint)
+    model = BigVgan(SIZES[meta["settings"]["size"]])
+    checkpoint.load_weights(model, checkpoint.stripped("average", tensors), options.checkpoint)
+    more = {"step": str(meta["step"])}
+    stem = f"bigvgan-{model.config.name}"
+    whole, small = options.folder / f"{stem}.fp32.onnx", options.folder / f"{stem}.int8.onnx"
+    export_onnx(model, whole, more)
+    written = [whole]
+    if options.torchscript:
+        written.append(options.folder / f"{stem}.pt")
+        export_torchscript(model, written[-1], more)
+    if options.precision == "int8":
+        file = VocoderFile.open(whole)
+        clips = corpus.load(options.work_dir / "corpus", ["train"])
+        order = np.random.default_rng(0).permutation(len(clips))
+        feeds = [_feeds(file, clips[int(which)]) for which in order[: _CALIBRATION_CLIPS + _JUDGED_CLIPS]]
+        calibration, judged = feeds[:_CALIBRATION_CLIPS], feeds[_CALIBRATION_CLIPS:]
+        unknown = sorted(set(options.keep) - set(layers(whole)))
+        if unknown:
+            raise VocoderError(f"--keep: there is no layer {unknown[0]!r}; there are: {', '.join(layers(whole))}")
+        if options.layers:
+            for layer, distance in sensitivity(whole, calibration, judged):
+                sys.stdout.write(f"{layer:<40} {distance:.4f}\n")
+        quantise(whole, small, calibration, options.keep)
+        written.append(small)
+    for path in written:
+        sys.stdout.write(f"{path}: {path.stat().st_size / 1e6:.1f} MB, step {meta['step']}\n")
+
+
+def _feeds(file: VocoderFile, audio: corpus.Audio) -> Feeds:
+    frames = min(_CLIP_S * mels.SAMPLE_RATE_HZ, len(audio.pcm)) // mels.HOP_SAMPLES
+    pcm = audio.pcm[: frames * mels.HOP_SAMPLES].astype(np.float32) / 32768.0
+    return utterance(file, mels.log_mel(pcm), audio.f0_hz[:frames])
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m synth.export", description="Export a vocoder to ONNX.")
+    parser.add_argument("checkpoint", type=Path, help="checkpoint of python -m synth.train, or a shipped .safetensors")
+    parser.add_argument("folder", type=Path, help="where to write")
+    parser.add_argument("--precision", choices=["fp32", "int8"], default="int8", help="int8 writes both (default)")
+    parser.add_argument(
+        "--keep", nargs="*", default=[], metavar="LAYER", help="layers that stay float32 in the INT8 file"
+    )
+    parser.add_argument(
+        "--layers", action="store_true", help="print how far the output moves (log mel, nats) by each quantised layer"
+    )
+    parser.add_argument("--torchscript", action="store_true", help="write <name>.pt too")
+    parser.add_argument("--work-dir", type=Path, default=corpus.WORK_DIR, help="of python -m synth.train prepare")
+    return parser
 
 
 if __name__ == "__main__":

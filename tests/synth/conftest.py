@@ -10,6 +10,7 @@ TRAINING = (
     "test_bigvgan_layers.py",
     "test_bigvgan_source.py",
     "test_export.py",
+    "test_quantise.py",
     "test_mel_torch.py",
     "test_shipped_weights.py",
 )
