@@ -9,6 +9,7 @@ TRAINING = (
     "test_bigvgan.py",
     "test_bigvgan_layers.py",
     "test_bigvgan_source.py",
+    "test_evaluate.py",
     "test_export.py",
     "test_quantise.py",
     "test_mel_torch.py",
