@@ -10,11 +10,11 @@ from typing import Final
 import numpy as np
 from baresip import AudioNotActive, AudioRestarted
 
+from dsp.resample import Resampler, to_float, to_int16
 from probes.clock import Clock
 from telephony.baresip_native import TransmitBuffer
 from telephony.leg import FRAME_MS, FRAME_SAMPLES, SAMPLE_RATE_HZ, Frame, FrameSink, Pcm
 from telephony.playout import FADE_SAMPLES, Playout, fade_out, shorten
-from telephony.resample import Resampler, to_float, to_int16
 from telephony.stack_audio import READ_BYTES, StackAudio, StackAudioInfo
 
 STACK_SLACK_MS: Final = 8

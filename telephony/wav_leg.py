@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from dsp.resample import Resampler, to_float, to_int16
 from probes.clock import Clock, MonotonicClock
 from telephony.frame_queue import FrameQueue
 from telephony.leg import (
@@ -28,7 +29,6 @@ from telephony.leg import (
     TransferFailed,
 )
 from telephony.playout import Playout, fade_out
-from telephony.resample import Resampler, to_float, to_int16
 
 FRAME_NS: Final = FRAME_MS * 1_000_000
 

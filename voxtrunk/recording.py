@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 import soxr
 
+from dsp.resample import to_float
 from telephony.leg import SAMPLE_RATE_HZ, Pcm, TelephonyError
-from telephony.resample import to_float
 
 DEMO_SPEECH: Final = Path(__file__).parent / "data" / "demo_caller.wav"
 """A real person says "I'm afraid I don't know who sent this message." (``data/LICENSE.md``)."""

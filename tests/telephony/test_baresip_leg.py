@@ -6,8 +6,8 @@ import asyncio
 
 import numpy as np
 
+from dsp.resample import to_float, to_int16
 from telephony.leg import FRAME_SAMPLES, SAMPLE_RATE_HZ, EndCause, Frame, Leg, Pcm
-from telephony.resample import to_float, to_int16
 from tests.telephony.conftest import NewCaller, StartBot
 from voxtrunk.bench.dtmf import press
 from voxtrunk.bench.rtp_peer import RtpPeer

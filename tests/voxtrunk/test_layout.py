@@ -12,11 +12,12 @@ ROOT = Path(__file__).parents[2]
 
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "probes": (),
-    "telephony": ("probes",),
-    "enroll": ("probes",),
-    "synth": ("enroll.voice", "probes"),
-    "dialog": ("synth", "enroll", "probes", "telephony.leg"),
-    "voxtrunk": ("telephony", "enroll", "synth", "dialog", "probes"),
+    "dsp": (),
+    "telephony": ("dsp", "probes"),
+    "enroll": ("dsp", "probes"),
+    "synth": ("dsp", "enroll.voice", "probes"),
+    "dialog": ("synth", "enroll", "dsp", "probes", "telephony.leg"),
+    "voxtrunk": ("telephony", "enroll", "synth", "dialog", "dsp", "probes"),
 }
 """Package -> packages and modules of ours that it may use, besides itself."""
 

@@ -1,0 +1,1 @@
+"""Signal processing that several packages use. Imports nothing of ours."""
