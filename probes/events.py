@@ -145,7 +145,10 @@ class CallStart(Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn(Event):
-    """The caller said something, and the flow has answered it. A stage that was not reached is None."""
+    """The caller said something, and the flow has answered it. A stage that was not reached is None.
+
+    ``acoustic_ms`` and ``vocoder_ms`` are the parts of ``synthesis_ms``; None where the speech was kept ready.
+    """
 
     NAME = "turn"
     call: str
@@ -156,6 +159,8 @@ class Turn(Event):
     llm_first_token_ms: float | None
     first_sentence_ms: float | None
     synthesis_ms: float | None
+    acoustic_ms: float | None = None
+    vocoder_ms: float | None = None
     playout_ms: float | None
     total_ms: float | None
     heard_chars: int

@@ -13,7 +13,8 @@ class Mark(StrEnum):
     """A moment of a turn, in the order in which they happen.
 
     SPEECH_STARTED and LAST_VOICED are when the caller's first and last sound were captured, TURN_ENDED when
-    it was decided that they have finished, ON_WIRE when the first sound of the reply leaves.
+    it was decided that they have finished, FIRST_FRAMES when the acoustic model is done with the first sentence and
+    the vocoder begins, ON_WIRE when the first sound of the reply leaves.
     """
 
     SPEECH_STARTED = "speech_started"
@@ -22,6 +23,7 @@ class Mark(StrEnum):
     TEXT_READY = "text_ready"
     FIRST_TOKEN = "first_token"  # noqa: S105  (of text, not of trust)
     FIRST_SENTENCE = "first_sentence"
+    FIRST_FRAMES = "first_frames"
     FIRST_PCM = "first_pcm"
     ON_WIRE = "on_wire"
 
@@ -48,7 +50,7 @@ _ENDS_WITH: Final = {
 }
 """The mark that ends each stage; a stage begins where the one before ends. NETWORK has no marks."""
 
-_LATENCY_MARKS: Final = tuple(mark for mark in Mark if mark is not Mark.SPEECH_STARTED)
+_LATENCY_MARKS: Final = tuple(mark for mark in Mark if mark not in (Mark.SPEECH_STARTED, Mark.FIRST_FRAMES))
 
 
 class TurnTrace:
@@ -92,6 +94,18 @@ class TurnTrace:
         }
         stages[Stage.NETWORK] = self._network_ns
         return {stage: stages[stage] for stage in Stage if stage in stages}
+
+    def synthesis_parts_ms(self) -> tuple[float, float] | None:
+        """The synthesis stage's two parts: acoustic model, and vocoder up to its first chunk.
+
+        None where the speech was kept ready, or the stage is not known.
+        """
+        known_ns, frames_ns = self._clamped_ns(), self._marks_ns.get(Mark.FIRST_FRAMES)
+        if frames_ns is None or Mark.FIRST_SENTENCE not in known_ns or Mark.FIRST_PCM not in known_ns:
+            return None
+        start_ns, end_ns = known_ns[Mark.FIRST_SENTENCE], known_ns[Mark.FIRST_PCM]
+        frames_ns = min(max(frames_ns, start_ns), end_ns)
+        return ns_to_ms(frames_ns - start_ns), ns_to_ms(end_ns - frames_ns)
 
     @property
     def total_ns(self) -> int | None:

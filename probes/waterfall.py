@@ -88,6 +88,9 @@ class _Cascade:
         table.add_column(no_wrap=True)
         for stage, duration_ms in stages_ms.items():
             table.add_row(PAINT[stage].words, _ms(duration_ms), _bar(stage, spans.get(stage), ascii_only))
+            if stage is Stage.SYNTHESIS and self._turn.acoustic_ms is not None:
+                table.add_row("  acoustic model", _ms(_duration_ms(self._turn.acoustic_ms)), "", style="dim")
+                table.add_row("  vocoder", _ms(_duration_ms(self._turn.vocoder_ms)), "", style="dim")
         note = ""
         if self._turn.barge_in:
             flush_ms = _duration_ms(self._turn.barge_in_flush_ms)

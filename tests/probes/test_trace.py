@@ -74,7 +74,11 @@ def test_a_missing_mark_hides_the_stages_at_both_its_sides_but_not_the_total() -
     assert trace.total_ms == 780
 
 
-@given(st.lists(st.integers(0, 10**15), min_size=8, max_size=8), st.floats(0, 10_000), st.permutations(list(Mark)))
+@given(
+    st.lists(st.integers(0, 10**15), min_size=len(Mark), max_size=len(Mark)),
+    st.floats(0, 10_000),
+    st.permutations(list(Mark)),
+)
 def test_the_stages_add_up_to_the_total_exactly(at_ns: list[int], network_ms: float, order: list[Mark]) -> None:
     trace = TurnTrace(1, network_ms)
     for mark in order:
@@ -83,7 +87,19 @@ def test_the_stages_add_up_to_the_total_exactly(at_ns: list[int], network_ms: fl
     assert list(stages_ns) == list(Stage)
     assert min(stages_ns.values()) >= 0
     assert sum(stages_ns.values()) == trace.total_ns
-    assert trace.total_ns == max(at_ns[1:]) - at_ns[1] + round(network_ms * MS)
+    latency_ns = [at for mark, at in zip(Mark, at_ns, strict=True) if mark is not Mark.FIRST_FRAMES][1:]
+    assert trace.total_ns == max(latency_ns) - latency_ns[0] + round(network_ms * MS)
+    parts_ms = trace.synthesis_parts_ms()
+    assert parts_ms is not None and min(parts_ms) >= 0.0
+    assert sum(parts_ms) == pytest.approx(stages_ns[Stage.SYNTHESIS] / MS, abs=1e-3)
+
+
+def test_the_parts_of_the_synthesis() -> None:
+    trace = marked(PLAIN)
+    assert trace.synthesis_parts_ms() is None
+    first_sentence, first_pcm = PLAIN[Mark.FIRST_SENTENCE], PLAIN[Mark.FIRST_PCM]
+    trace.mark(Mark.FIRST_FRAMES, (first_sentence + 3) * MS)
+    assert trace.synthesis_parts_ms() == (3.0, first_pcm - first_sentence - 3.0)
 
 
 def test_a_negative_network_delay_is_refused() -> None:

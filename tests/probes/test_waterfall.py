@@ -56,6 +56,11 @@ def test_the_cascade_has_a_row_a_stage_and_the_total() -> None:
     assert rows[-1].split() == ["total", "750", "ms"]
 
 
+def test_the_cascade_shows_the_parts_of_the_synthesis() -> None:
+    rows = printed(terminal=True, acoustic_ms=31.0, vocoder_ms=9.0)
+    assert [row.split() for row in rows[6:8]] == [["acoustic", "model", "31", "ms"], ["vocoder", "9", "ms"]]
+
+
 def test_the_cascade_is_ascii_when_piped() -> None:
     rows = printed(terminal=False, stt_ms=None, barge_in=True, barge_in_flush_ms=34.0, first_sentence_ms=0.1)
     assert "".join(rows).isascii()
