@@ -67,6 +67,7 @@ def build_services(
     stt: SttSettings,
     flow: FlowSettings,
     *,
+    max_calls: int = 8,
     clock: Clock | None = None,
     log_transcripts: bool = False,
 ) -> Services:
@@ -76,7 +77,8 @@ def build_services(
 
     clock = clock or MonotonicClock()
     return Services(
-        synthesizer=HibariVoice(synth),
+        # One more is the constant phrases'.
+        synthesizer=HibariVoice(synth, readers=max_calls + 1),
         recogniser=WhisperRecogniser(stt, clock),
         clock=clock,
         listen=listen,

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from probes.clock import Clock
@@ -152,7 +153,7 @@ class Speaker:
             trace.mark(Mark.FIRST_SENTENCE, self._clock.now_ns())
         for sentence in sentences:
             piece = utterance.begin(sentence)
-            async with aclosing(self._synthesizer.stream(sentence)) as pieces:
+            async with aclosing(self._synthesizer.stream(sentence, partial(self._frames_made, trace))) as pieces:
                 async for pcm in pieces:
                     if trace is not None:
                         now_ns = self._clock.now_ns()
@@ -160,6 +161,10 @@ class Speaker:
                         trace.mark(Mark.ON_WIRE, now_ns + int(self._leg.until_wire_ms() * 1e6))
                     await self._write(piece, pcm)
         await self._leg.drained()
+
+    def _frames_made(self, trace: TurnTrace | None) -> None:
+        if trace is not None:
+            trace.mark(Mark.FIRST_FRAMES, self._clock.now_ns())
 
     async def _write(self, piece: _Piece, pcm: Pcm) -> None:
         while True:

@@ -34,6 +34,7 @@ class TurnReport:
     def emit(self, call_log: CallLog, meter: CallMeter) -> None:
         """Write the ``turn`` event and count the turn's latency, where there was a reply."""
         stages = self._turn.trace.stages_ms()
+        acoustic_ms, vocoder_ms = self._turn.trace.synthesis_parts_ms() or (None, None)
         total_ms = self._turn.trace.total_ms
         if self._said_chars and total_ms is not None:
             meter.turn_ms.record_ms(total_ms)
@@ -47,6 +48,8 @@ class TurnReport:
                 llm_first_token_ms=stages.get(Stage.LLM_FIRST_TOKEN),
                 first_sentence_ms=stages.get(Stage.FIRST_SENTENCE),
                 synthesis_ms=stages.get(Stage.SYNTHESIS),
+                acoustic_ms=acoustic_ms,
+                vocoder_ms=vocoder_ms,
                 playout_ms=stages.get(Stage.PLAYOUT),
                 total_ms=total_ms,
                 heard_chars=len(self._text),

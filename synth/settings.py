@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -24,6 +24,21 @@ class SynthSettings(BaseModel):
         ge=-20.0,
         le=10.0,
         description="constant gain in dB; the stock voice speaks at -25 dBFS without it",
+    )
+    vocoder: str = Field(
+        default="bigvgan-nano",
+        min_length=1,
+        description="makes the sound: a packaged model's name, the path of an .onnx model, or none "
+        "for the voice's own waveform",
+    )
+    vocoder_precision: Literal["int8", "fp32"] = Field(
+        default="int8", description="which of a model's files; not looked at when vocoder is a path"
+    )
+    vocoder_threads: int = Field(
+        default=1, ge=1, le=16, description="ONNX Runtime threads inside one batch; more pay for large models only"
+    )
+    vocoder_cpus: tuple[Annotated[int, Field(ge=0)], ...] = Field(
+        default=(), description="processors that the vocoder's thread stays on; empty: all"
     )
     sentence_pause_ms: int = Field(default=200, ge=0, le=2000, description="silence kept after each sentence")
     seed: int = Field(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Final, Protocol
 
 import numpy as np
@@ -24,11 +24,13 @@ class Synthesizer(Protocol):
     def sample_rate_hz(self) -> int:
         """Always 16000."""
 
-    def stream(self, text: str) -> AsyncGenerator[Pcm, None]:
+    def stream(self, text: str, on_frames: Callable[[], None] | None = None) -> AsyncGenerator[Pcm, None]:
         """Speech for ``text``, piece by piece, each as soon as it exists.
 
         Args:
             text: plain text of any length. Text without a letter or digit gives nothing.
+            on_frames: called when the acoustic model is done with a sentence, before its first piece; not for
+                speech that was kept ready.
 
         Yields:
             float32, shape (n,), mono, 16 kHz, in [-1, 1]; n > 0. Read-only by contract. Every sentence ends

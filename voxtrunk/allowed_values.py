@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
-from typing import Any, Final, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 import annotated_types
 from pydantic import SecretStr
@@ -47,6 +47,8 @@ def allowed_values(field: FieldInfo) -> str:
 
 def _words(annotation: Any) -> str:
     origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _words(arguments[0])
     if origin is Literal:
         return ", ".join(str(value) for value in arguments)
     if origin in (Union, types.UnionType):

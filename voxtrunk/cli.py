@@ -146,6 +146,22 @@ def say(
 
 
 @app.command()
+def vocode(
+    source: Annotated[Path, typer.Argument(metavar="IN.wav", help="Recording of any rate.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT.wav", help="WAV to write, 16 kHz mono.")],
+    model: Annotated[str, typer.Option(help="Name of a model, or path of its .onnx file.")] = "bigvgan-nano",
+    precision: Annotated[str, typer.Option(help="int8 or fp32.")] = "int8",
+    chunk_ms: Annotated[float, typer.Option(help="Handed over at once; whole frames of the model.")] = 20.0,
+) -> None:
+    """Take a recording apart and make it again, chunk by chunk as in a call."""
+    from synth.vocoder_models import resolve
+    from voxtrunk.vocode import vocode_file
+
+    with _failures_in_words():
+        typer.echo(vocode_file(source, out, resolve(model, precision), chunk_ms))
+
+
+@app.command()
 def tail(
     file: Annotated[Path | None, typer.Argument(help="Log file; default: stdin.", show_default=False)] = None,
     call_id: Annotated[str | None, typer.Option("--call", help="Only this call (its short id).")] = None,
@@ -163,6 +179,25 @@ def check(config: ConfigOption = None) -> None:
     from voxtrunk.check import run_check
 
     raise typer.Exit(asyncio.run(run_check(config, os.environ, _write)))
+
+
+@bench_app.command("vocoder")
+def bench_vocoder(
+    model: Annotated[str, typer.Option(help="Name of a model, or path of its .onnx file.")] = "bigvgan-nano",
+    precision: Annotated[list[str] | None, typer.Option(help="int8 or fp32; default: both.")] = None,
+    chunks: Annotated[int, typer.Option(min=20, help="Measured chunks of 20 ms for each batch.")] = 300,
+    threads: Annotated[int, typer.Option(min=1, help="Of ONNX Runtime.")] = 1,
+    json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+) -> None:
+    """First chunk, time a chunk and real-time factor of the vocoder, by batch and precision."""
+    from voxtrunk.bench.vocoder import VocoderBenchOptions, run_vocoder_bench
+
+    options = VocoderBenchOptions(
+        model=model, precisions=tuple(precision or ("int8", "fp32")), chunks=chunks, threads=threads
+    )
+    with _failures_in_words():
+        report = run_vocoder_bench(options)
+        typer.echo(report.as_json() if json else report.in_words())
 
 
 @bench_app.command("calls")

@@ -36,10 +36,12 @@ def is_expected(error: BaseException) -> bool:
     """Whether the error's message is written for the operator; anything else is a defect of ours."""
     from dialog.recogniser import RecogniserError
     from synth.synthesizer import SynthesisError
+    from synth.vocoder_file import VocoderError
     from telephony.leg import TelephonyError
     from voxtrunk.config import ConfigError
 
-    return isinstance(error, (ConfigError, TelephonyError, SynthesisError, RecogniserError, OSError))
+    operators = (ConfigError, TelephonyError, SynthesisError, VocoderError, RecogniserError, OSError)
+    return isinstance(error, operators)
 
 
 def in_words(error: BaseException) -> str:

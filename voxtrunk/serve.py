@@ -65,7 +65,12 @@ async def _serve(config: Config, call_log: CallLog, environ: Mapping[str, str]) 
         gil_hog.start()
         call_log.emit(ServerWarning(warning=f"{gil_hog.VARIABLE} keeps the interpreter busy: for benchmarks only"))
     services = build_services(
-        config.synth, config.listen, config.stt, config.flow, log_transcripts=config.log.transcripts
+        config.synth,
+        config.listen,
+        config.stt,
+        config.flow,
+        max_calls=config.sip.max_calls,
+        log_transcripts=config.log.transcripts,
     )
     agent = BaresipUserAgent(config.sip, flows=tuple(sorted(FLOWS)), clock=services.clock)
     server = Server(config, agent, services, call_log)

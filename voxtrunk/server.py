@@ -90,7 +90,12 @@ class Server:
                 flows=sorted(FLOWS),
                 startup_ms=process_info.age_ms(),
                 rss_mb=process_info.rss_mb(),
-                models={"voice": config.synth.voice, "stt": config.stt.model or "tiny.en", "vad": "silero"},
+                models={
+                    "voice": config.synth.voice,
+                    "vocoder": f"{config.synth.vocoder} {config.synth.vocoder_precision}",
+                    "stt": config.stt.model or "tiny.en",
+                    "vad": "silero",
+                },
             )
         )
 

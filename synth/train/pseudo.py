@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synth.train.pitch import to_grid
+from synth.acoustic import FRAME_S, VOICED_FROM_HZ, network_of
+from synth.f0_grid import to_grid
 
-_FRAME_S: Final = 300 / 24_000
 _BIN_HZ: Final = 20.0
 _TILT_FROM_HZ: Final = 500.0
 _RMS: Final = 0.07
@@ -77,18 +77,13 @@ class PseudoVoice:
         pieces: list[NDArray[np.float32]] = []
         tracks: list[NDArray[np.float32]] = []
         for phonemes in self._engine.phonemize(text):
-            inputs = {
-                "ids": np.asarray([self._engine.ids(phonemes)], np.int64),
-                "speed": np.asarray([speaker.speed], np.float32),
-            }
-            outputs = (part[0] for part in self._engine.sess.run(None, inputs))
-            harmonic, rotation, noise, free, phase, f0_hz = outputs
+            harmonic, rotation, noise, free, phase, f0_hz = network_of(self._engine, phonemes, speaker.speed)
             bins = np.arange(len(harmonic))
             nearest = np.rint(np.minimum(bins * speaker.warp, bins[-1])).astype(np.int64)
             octaves = np.log2(np.maximum(bins * _BIN_HZ, _TILT_FROM_HZ) / _TILT_FROM_HZ)[:, None]
             slope = (speaker.tilt * octaves).astype(np.float32)
             harmonic, noise, free = (warped(part, speaker.warp) + slope for part in (harmonic, noise, free))
-            voiced = f0_hz > 40.0
+            voiced = f0_hz > VOICED_FROM_HZ
             moved = np.zeros_like(f0_hz)
             if voiced.any():
                 deviation = np.log(f0_hz[voiced]) - np.median(np.log(f0_hz[voiced]))
@@ -97,7 +92,7 @@ class PseudoVoice:
             pcm = resample_poly(wide, 2, 3).astype(np.float32)
             pcm = pcm[: len(pcm) // 160 * 160]
             pieces.append(pcm)
-            times_s = (np.arange(len(moved), dtype=np.float64) + 0.5) * _FRAME_S
+            times_s = (np.arange(len(moved), dtype=np.float64) + 0.5) * FRAME_S
             tracks.append(to_grid(times_s, moved.astype(np.float64), len(pcm)))
         if not pieces:
             return np.zeros(0, np.float32), np.zeros(0, np.float32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 
 import numpy as np
 
@@ -74,7 +74,7 @@ class ToneSynthesizer:
         self.texts: list[str] = []
         self.broken = False
 
-    async def stream(self, text: str) -> AsyncGenerator[Pcm, None]:
+    async def stream(self, text: str, on_frames: Callable[[], None] | None = None) -> AsyncGenerator[Pcm, None]:
         for sentence in split_sentences(text):
             await asyncio.sleep(0)
             if self.broken:
@@ -129,8 +129,8 @@ class CountedSynthesizer:
         self._inner = inner
         self._work = work
 
-    async def stream(self, text: str) -> AsyncGenerator[Pcm, None]:
-        pieces = self._inner.stream(text)
+    async def stream(self, text: str, on_frames: Callable[[], None] | None = None) -> AsyncGenerator[Pcm, None]:
+        pieces = self._inner.stream(text, on_frames)
         while True:
             self._work.jobs += 1
             try:

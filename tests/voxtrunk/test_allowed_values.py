@@ -19,6 +19,7 @@ from voxtrunk.config import SECTIONS
         ("sip", "max_new_calls_per_s", "number 0.1..1000"),
         ("flow", "greeting", "text (not empty)"),
         ("synth", "seed", "whole number 0.."),
+        ("synth", "vocoder_cpus", "list of whole number"),
     ],
 )
 def test_in_words(section: str, key: str, words: str) -> None:
