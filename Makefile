@@ -41,5 +41,5 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	@touch $@
 
 $(VENV)/.installed-train: $(VENV)/.installed-dev
-	$(VENV)/bin/pip install --quiet --disable-pip-version-check -e '.[train]'
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check -e '.[train,eval]'
 	@touch $@

@@ -1,6 +1,6 @@
 """``python -m synth.evaluate``: how good the shipped vocoders are, by speaker.
 
-Held-out speakers of the prepared corpus, and hibari as callers hear it, are analysed and made again. ``original`` is
+Held-out speakers of the prepared corpus, and hibari's own waveform, are analysed and made again. ``original`` is
 the ceiling, ``fp32`` and ``int8`` get F0 of the whole clip, ``streaming`` is INT8 in 20 ms chunks with streamed F0:
 what a call does. ``griffin-lim`` is the customary floor, but searches the whole clip at once and does well in PESQ and
 STOI, which hardly hear phase; DNSMOS does.
@@ -154,14 +154,15 @@ def _held_out(options: argparse.Namespace) -> Iterator[Clip]:
 
 
 def _hibari(count: int) -> Iterator[Clip]:
-    """The packaged voice as callers hear it; training heard it with other pitches and vocal tracts only."""
+    """The packaged voice's own waveform; training heard it with other pitches and vocal tracts only."""
     import asyncio
 
-    from synth.hibari_voice import HibariVoice
+    from synth.hibari_voice import NO_VOCODER, HibariVoice
+    from synth.settings import SynthSettings
     from synth.train.pitch import PitchTracker
 
     async def speak() -> list[Array]:
-        voice = HibariVoice()
+        voice = HibariVoice(SynthSettings(vocoder=NO_VOCODER))
         try:
             spoken = []
             for text in _HIBARI[:count]:
