@@ -235,9 +235,9 @@ def test_processors() -> None:
     allowed = sorted(os.sched_getaffinity(0))
     with Vocoder.open(NANO, cpus=allowed[:1], threads=1) as vocoder, vocoder.stream() as stream:
         assert len(stream.push(*speech(2))) == 2 * HOP_SAMPLES
-        thread = next(thread for thread in threading.enumerate() if thread.name == "vocoder")
-        assert thread.native_id is not None
-        assert os.sched_getaffinity(thread.native_id) == set(allowed[:1])
+        thread_id = vocoder._engine._thread.native_id
+        assert thread_id is not None
+        assert os.sched_getaffinity(thread_id) == set(allowed[:1])
     assert sorted(os.sched_getaffinity(0)) == allowed
     with pytest.raises(VocoderError, match=r"vocoder cpus \[9999\]: this process may only use"):
         Vocoder.open(NANO, cpus=[9999])
