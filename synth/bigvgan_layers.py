@@ -147,7 +147,7 @@ class SnakeBeta(nn.Module):
     Without BigVGAN's anti-aliasing filters. They look 5 samples ahead at each activation, which at 100 Hz is 50 ms and
     would be 450 ms over the twelve that follow one another here, against 25 ms for the whole vocoder. And they are
     not needed: what runs here are frames from which a spectrum is read, not a waveform, so that nothing that is
-    folded over becomes an audible tone.
+    folded over becomes an audible tone. Even with free sight ahead they bought nothing (the model card has the table).
     """
 
     def __init__(self, channels: int) -> None:
