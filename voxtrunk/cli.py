@@ -25,6 +25,10 @@ app = typer.Typer(
 )
 bench_app = typer.Typer(help="Measure with real SIP calls on loopback.", no_args_is_help=True)
 app.add_typer(bench_app, name="bench")
+models_app = typer.Typer(help="Vocoders: those in the package, and your own.", no_args_is_help=True)
+app.add_typer(models_app, name="models")
+add_app = typer.Typer(help="Convert a checkpoint and keep it.", no_args_is_help=True)
+models_app.add_typer(add_app, name="add")
 
 ConfigOption = Annotated[
     Path | None,
@@ -179,6 +183,31 @@ def check(config: ConfigOption = None) -> None:
     from voxtrunk.check import run_check
 
     raise typer.Exit(asyncio.run(run_check(config, os.environ, _write)))
+
+
+@models_app.command("list")
+def models_list() -> None:
+    """Name, precision and file of every model."""
+    from voxtrunk.models import list_models
+
+    with _failures_in_words():
+        typer.echo(list_models())
+
+
+@add_app.command("bigvgan")
+def models_add_bigvgan(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="With config.json and bigvgan_generator.pt.")],
+    name: Annotated[str | None, typer.Option(show_default=False, help="Of the model; default: the folder's.")] = None,
+    lookahead_frames: Annotated[
+        int | None,
+        typer.Option(min=0, show_default=False, help="Look no further ahead; default: exact, 0.2 to 0.4 s."),
+    ] = None,
+) -> None:
+    """An official BigVGAN checkpoint, made to stream."""
+    from voxtrunk.models import add_bigvgan
+
+    with _failures_in_words():
+        typer.echo(add_bigvgan(folder, name=name, lookahead_frames=lookahead_frames))
 
 
 @bench_app.command("vocoder")

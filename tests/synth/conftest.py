@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 TRAINING = (
     "train",
+    "official",
     "test_bigvgan.py",
     "test_bigvgan_layers.py",
     "test_bigvgan_source.py",

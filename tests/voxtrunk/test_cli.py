@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from voxtrunk import __version__
 from voxtrunk.cli import app
 
-COMMANDS = ("serve", "demo", "call", "say", "vocode", "tail", "check", "bench")
+COMMANDS = ("serve", "demo", "call", "say", "vocode", "tail", "check", "models", "bench")
 
 
 def run(*arguments: str, environ: dict[str, str] | None = None) -> tuple[int, str, str]:
@@ -28,7 +28,7 @@ def test_help_names_every_command() -> None:
     assert all(command in out for command in COMMANDS)
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "bench calls", "bench vocoder"])
+@pytest.mark.parametrize("command", [*COMMANDS, "bench calls", "bench vocoder", "models list", "models add bigvgan"])
 def test_every_command_has_help(command: str) -> None:
     code, out, _ = run(*command.split(), "--help")
     assert code == 0 and "Usage" in out

@@ -13,8 +13,8 @@ from voxtrunk import process_info
 
 def test_memory_grows_with_what_is_used() -> None:
     before = process_info.rss_mb()
-    block = np.ones(50_000_000, np.uint8)
-    assert 40 < process_info.rss_mb() - before < 80
+    block = np.ones(400_000_000, np.uint8)
+    assert 300 < process_info.rss_mb() - before < 500
     assert block[0] == 1
 
 
