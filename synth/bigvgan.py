@@ -20,8 +20,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from synth import mel as mels
-from synth.bigvgan_envelope import SILENCE, Envelope
-from synth.bigvgan_layers import AmpStage, CausalConv1d, State, Stateful, Step, pixel_shuffle
+from synth.bigvgan_envelope import Envelope
+from synth.bigvgan_layers import AmpStage, CausalConv1d, State, Step, StreamingModel, pixel_shuffle
 from synth.bigvgan_source import BINS, FRAMES_PER_MEL, Analysis, PulseSource, Synthesis
 
 LOOKAHEAD_SAMPLES: Final = 400
@@ -49,7 +49,7 @@ SIZES: Final = {
 }
 
 
-class BigVgan(nn.Module):
+class BigVgan(StreamingModel):
     """Vocoder with explicit state.
 
     ``state = model.init(batch)``, then ``pcm, state = model.step(mel, f0_hz, noise, state)`` as often as needed with
@@ -70,19 +70,7 @@ class BigVgan(nn.Module):
         self.fast = AmpStage(high, config.kernels[1], config.dilations, FRAMES_PER_MEL)
         self.head = CausalConv1d(high, 5 * BINS, 3, per_frame=FRAMES_PER_MEL)
         self.synthesis = Synthesis()
-        self._stateful: list[Stateful] = []
-        for name, module in self.named_modules():
-            if isinstance(module, Stateful):
-                module.name = name
-                self._stateful.append(module)
-
-    def init(self, batch: int) -> State:
-        """State of ``batch`` streams before their first frame; its names are module paths."""
-        device = self.head.conv.weight.device
-        state: State = {}
-        for module in self._stateful:
-            state.update(module.init(batch, device))
-        return state
+        self.name_layers()
 
     def step(self, mel: Tensor, f0_hz: Tensor, noise: Tensor, state: State) -> tuple[Tensor, State]:
         """Turn the next frames into samples.
@@ -100,7 +88,7 @@ class BigVgan(nn.Module):
         with torch.no_grad():
             pulse, hiss = self.spectra(self.pulses(f0_hz, step), noise, step)
         # Silence is 0, so that zeros as history mean silence before the first frame.
-        loudness = mel.transpose(1, 2) - SILENCE
+        loudness = mel.transpose(1, 2) - mels.SILENCE
         envelope = self.envelope(loudness, step)
         voiced = (f0_hz > 0).float()
         pitch = voiced * torch.log(torch.clamp(f0_hz, min=1.0) / _REFERENCE_HZ)

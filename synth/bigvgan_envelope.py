@@ -17,8 +17,6 @@ from synth import mel as mels
 from synth.bigvgan_layers import State, Stateful, Step
 from synth.bigvgan_source import BINS, FFT_SIZE
 
-SILENCE: Final = math.log(mels.FLOOR)
-"""Log mel of digital silence."""
 _HISTORY: Final = 2
 _NEAR: Final = 0.75
 """STFT frames stand 400 and 320 samples before the newest, the windows of the last three mels 520, 360 and 200."""
@@ -34,7 +32,7 @@ class Envelope(Stateful):
         self.register_buffer("spread", band_to_bin(), persistent=False)
         # Mel filters have unit area over bins of 31.25 Hz, and their window is 400 long instead of 320.
         bin_hz = mels.SAMPLE_RATE_HZ / mels.FFT_SIZE
-        self.level = SILENCE + math.log(bin_hz * FFT_SIZE / mels.WINDOW_SAMPLES)
+        self.level = mels.SILENCE + math.log(bin_hz * FFT_SIZE / mels.WINDOW_SAMPLES)
 
     def init(self, batch: int, device: torch.device) -> State:
         return {self.name: torch.zeros(batch, _HISTORY, BINS, device=device)}

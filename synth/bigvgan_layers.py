@@ -57,6 +57,26 @@ class Stateful(nn.Module):
         raise NotImplementedError
 
 
+class StreamingModel(nn.Module):
+    """A model of such layers: its state is theirs."""
+
+    def name_layers(self) -> None:
+        """Give the layers with history their names; to be called when all of them are there."""
+        self._stateful: list[Stateful] = []
+        for name, module in self.named_modules():
+            if isinstance(module, Stateful):
+                module.name = name
+                self._stateful.append(module)
+
+    def init(self, batch: int) -> State:
+        """State of ``batch`` streams before their first frame: zeros; its names are module paths."""
+        device = next(self.parameters()).device
+        state: State = {}
+        for module in self._stateful:
+            state.update(module.init(batch, device))
+        return state
+
+
 class CausalConv1d(Stateful):
     """Conv1d that sees the present and the past: (batch, time, in) -> (batch, time, out).
 

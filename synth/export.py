@@ -10,7 +10,6 @@ for each entry of :meth:`synth.bigvgan.BigVgan.init`, all zeros at first. Output
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import hashlib
 import json
 import sys
@@ -21,33 +20,20 @@ from typing import Final
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from synth import mel as mels
 from synth.bigvgan import LOOKAHEAD_SAMPLES, SIZES, BigVgan
 from synth.quantise import Feeds, layers, quantise, sensitivity, utterance
+from synth.step_graph import StepGraph, about, write_onnx
 from synth.train import checkpoint, corpus
-from synth.vocoder_file import FORMAT, VocoderError, VocoderFile, write_checksum
+from synth.vocoder_file import VocoderError, VocoderFile, write_checksum
 
-_OPSET: Final = 18
 _CALIBRATION_CLIPS: Final = 32
 _JUDGED_CLIPS: Final = 8
 _CLIP_S: Final = 3
 
 
-class _Graph(nn.Module):
-    """The step with its state as positional arguments, in the order of ``names``."""
-
-    def __init__(self, model: BigVgan) -> None:
-        super().__init__()
-        self.model, self.names = model, list(model.init(1))
-
-    def forward(self, mel: Tensor, f0_hz: Tensor, noise: Tensor, *state: Tensor) -> tuple[Tensor, ...]:
-        pcm, after = self.model.step(mel, f0_hz, noise, dict(zip(self.names, state, strict=True)))
-        return (pcm, *(after[name] for name in self.names))
-
-
-@torch.no_grad()
 def export_onnx(model: BigVgan, path: Path, more: Mapping[str, str]) -> None:
     """Write ``model`` to ``path``, and its checksum beside it.
 
@@ -56,67 +42,34 @@ def export_onnx(model: BigVgan, path: Path, more: Mapping[str, str]) -> None:
         path: ``.onnx`` file to write.
         more: added to the metadata.
     """
-    import onnx
-
-    graph = _Graph(model.eval())
-    free = {
-        "mel": {0: "batch", 2: "frames"},
-        "f0_hz": {0: "batch", 1: "frames"},
-        "noise": {0: "batch", 1: "samples"},
-        "pcm": {0: "batch", 1: "samples"},
-    }
-    for name in graph.names:
-        free[f"state.{name}"] = free[f"next.{name}"] = {0: "batch"}
-    temporary = path.with_name(path.name + ".tmp")
-    with warnings.catch_warnings():
-        # The newer exporter takes 20 times as long here and rewrites sums: 3e-5 off instead of 2e-7.
-        warnings.simplefilter("ignore")
-        torch.onnx.export(
-            graph,
-            _example(model),
-            str(temporary),
-            dynamo=False,
-            opset_version=_OPSET,
-            input_names=["mel", "f0_hz", "noise", *(f"state.{name}" for name in graph.names)],
-            output_names=["pcm", *(f"next.{name}" for name in graph.names)],
-            dynamic_axes=free,
-        )
-    exported = onnx.load(temporary)
-    onnx.helper.set_model_props(exported, _about(model) | {"precision": "fp32", **more})
-    onnx.save(exported, temporary)
-    temporary.replace(path)
-    write_checksum(path)
+    write_onnx(model, _example(), path, {**_about(model), **more})
 
 
 @torch.no_grad()
 def export_torchscript(model: BigVgan, path: Path, more: Mapping[str, str]) -> None:
     """The same step with the same arguments for LibTorch; names and metadata are in the extra file ``about.json``."""
-    graph = _Graph(model.eval())
+    graph = StepGraph(model)
+    example = (*_example().values(), *model.init(2).values())
     with warnings.catch_warnings():
         # torch warns that tracing is old, and of every size that it turns into a number; the tests try other sizes.
         warnings.simplefilter("ignore")
-        traced = torch.jit.trace(graph, _example(model), check_trace=False)  # type: ignore[no-untyped-call]
-        about = {**_about(model), "precision": "fp32", **more, "state": graph.names}
-        torch.jit.save(traced, str(path), _extra_files={"about.json": json.dumps(about)})
+        traced = torch.jit.trace(graph, example, check_trace=False)  # type: ignore[no-untyped-call]
+        metadata = {**_about(model), **more, "state": graph.names}
+        torch.jit.save(traced, str(path), _extra_files={"about.json": json.dumps(metadata)})
     write_checksum(path)
 
 
-def _example(model: BigVgan) -> tuple[Tensor, ...]:
-    """Arguments to trace with, of sizes that occur nowhere else, so that none is taken for a constant."""
-    sizes = torch.zeros(2, mels.BANDS, 3), torch.full((2, 3), 100.0), torch.zeros(2, 3 * mels.HOP_SAMPLES)
-    return (*sizes, *model.init(2).values())
+def _example() -> dict[str, Tensor]:
+    return {
+        "mel": torch.zeros(2, mels.BANDS, 3),
+        "f0_hz": torch.full((2, 3), 100.0),
+        "noise": torch.zeros(2, 3 * mels.HOP_SAMPLES),
+    }
 
 
 def _about(model: BigVgan) -> dict[str, str]:
-    return {
-        "format": FORMAT,
-        "name": f"bigvgan-{model.config.name}",
-        "sample_rate_hz": str(mels.SAMPLE_RATE_HZ),
-        "hop_samples": str(mels.HOP_SAMPLES),
-        "lookahead_samples": str(LOOKAHEAD_SAMPLES),
-        "mel": json.dumps(dataclasses.asdict(mels.OURS)),
-        "weights_sha256": weights_sha256(model),
-    }
+    names = {"name": f"bigvgan-{model.config.name}", "weights_sha256": weights_sha256(model)}
+    return about(mels.OURS, LOOKAHEAD_SAMPLES) | names
 
 
 def weights_sha256(model: BigVgan) -> str:

@@ -13,6 +13,7 @@ differ in :class:`MelDefinition` only.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -26,6 +27,8 @@ WINDOW_SAMPLES: Final = 400
 FFT_SIZE: Final = 512
 BANDS: Final = 80
 FLOOR: Final = 1e-5
+SILENCE: Final = math.log(FLOOR)
+"""Log mel of digital silence."""
 POWER_OFFSET: Final = 1e-9
 """Added under the square root: keeps its gradient finite in training."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -11,15 +10,13 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from synth import mel as mels
+from synth.mel import SILENCE
 from synth.vocoder_engine import Slot, VocoderEngine
 from synth.vocoder_file import VocoderError, VocoderFile
 from synth.vocoder_stats import EngineStats
 
 Array = NDArray[np.float32]
 
-_SILENCE: Final = math.log(mels.FLOOR)
-"""Log mel of digital silence."""
 _MOST_FRAMES: Final = 60_000
 """Ten minutes of 10 ms frames; more at once is a mistake of the caller's."""
 
@@ -85,7 +82,7 @@ class VocoderStream:
         file, chunk = self._engine.file, self._engine.chunk_frames
         frames = -(-file.lookahead_samples // file.hop_samples)
         frames += -(self._slot.frames + frames) % chunk
-        self.submit(np.full((file.definition.bands, frames), _SILENCE, np.float32), np.zeros(frames, np.float32))
+        self.submit(np.full((file.definition.bands, frames), SILENCE, np.float32), np.zeros(frames, np.float32))
 
     def read(self) -> Array:
         """PCM that is made and not read yet, without waiting; may be empty."""

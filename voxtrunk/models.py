@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from synth.vocoder_file import VocoderError
 from synth.vocoder_models import installed, models_folder
-from voxtrunk.recording import DEMO_SPEECH
+from telephony.leg import SAMPLE_RATE_HZ
+from voxtrunk.recording import DEMO_SPEECH, load_recording
 
 if TYPE_CHECKING:
     from synth.official.convert import Conversion
@@ -34,12 +35,10 @@ def add_bigvgan(folder: Path, *, name: str | None = None, lookahead_frames: int 
     missing = [package for package in _NEEDED if find_spec(package) is None]
     if missing:
         raise VocoderError(f"{', '.join(missing)} not installed; run: pip install 'voxtrunk[train]'")
-    import soundfile
-
     from synth.official.convert import convert
 
-    speech, rate_hz = soundfile.read(DEMO_SPEECH, dtype="float32", always_2d=True)
-    made = convert(folder, models_folder(), speech.mean(axis=1), rate_hz, name=name, lookahead_frames=lookahead_frames)
+    speech = load_recording(DEMO_SPEECH)
+    made = convert(folder, models_folder(), speech, SAMPLE_RATE_HZ, name=name, lookahead_frames=lookahead_frames)
     return _in_words(made)
 
 

@@ -18,11 +18,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from synth.mel import log_mel
+from synth.mel import SILENCE, log_mel
 from synth.official.config import CONFIG_NAME, read_config
-from synth.official.export import export_onnx
-from synth.official.graph import SILENCE, OfficialBigVgan
+from synth.official.graph import OfficialBigVgan
 from synth.official.weights import fill, find_weights, read_weights
+from synth.step_graph import about, write_onnx
 from synth.vocoder_file import VocoderError, VocoderFile, checksum_path, sha256
 
 Array = NDArray[np.float32]
@@ -114,12 +114,13 @@ def convert(
         fill(model, tensors, weights)
     chosen = _checked_name(name or _default_name(folder, None if model is exact else lookahead_frames))
     mel = _mel(exact, speech, speech_rate_hz)
-    about = {"name": chosen, "weights_sha256": sha256(weights), "source": "bigvgan"}
+    own = {"name": chosen, "weights_sha256": sha256(weights), "source": "bigvgan"}
     target.mkdir(parents=True, exist_ok=True)
     path = target / f"{chosen}.fp32.onnx"
     with tempfile.TemporaryDirectory(dir=target, prefix=".convert-") as made_in:
         made = Path(made_in) / path.name
-        export_onnx(model, made, about)
+        example = {"mel": torch.zeros(2, config.mel.bands, 3)}
+        write_onnx(model, example, made, about(config.mel, model.lookahead_samples) | own)
         mismatch, real_time_factor = _compare(made, model, mel[:, :_CHECKED_FRAMES])
         made.replace(path)
         checksum_path(made).replace(checksum_path(path))

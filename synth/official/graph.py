@@ -7,20 +7,17 @@ back, the first samples differ.
 
 from __future__ import annotations
 
-import math
 from typing import Final
 
 import torch
 from torch import Tensor, nn
 
-from synth.bigvgan_layers import State, Stateful
-from synth.mel import FLOOR
+from synth.bigvgan_layers import State, StreamingModel
+from synth.mel import SILENCE
 from synth.official.config import OfficialConfig
 from synth.official.layers import Activation, BlockStep, Convolution, Delay
 from synth.official.lookahead import StagePlan, plan
 
-SILENCE: Final = math.log(FLOOR)
-"""Log mel of digital silence."""
 _BEHIND: Final = 3
 """Of the first and the last convolution, which have 7 taps."""
 
@@ -98,7 +95,7 @@ class Stage(nn.Module):
         return total / len(self.blocks)
 
 
-class OfficialBigVgan(nn.Module):
+class OfficialBigVgan(StreamingModel):
     """The generator.
 
     Attributes:
@@ -124,19 +121,11 @@ class OfficialBigVgan(nn.Module):
         channels = config.channels // 2 ** len(shares.stages)
         self.activation = Activation(channels, shares.activation, per_frame)
         self.last = Convolution(channels, 1, _BEHIND + 1 + shares.last, per_frame=per_frame)
-        self._stateful: list[Stateful] = []
-        for name, module in self.named_modules():
-            if isinstance(module, Stateful):
-                module.name = name
-                self._stateful.append(module)
+        self.name_layers()
 
     def init(self, batch: int) -> State:
         """State of ``batch`` streams before their first frame: zeros; its names are module paths."""
-        device = self.first.weight.device
-        state: State = {"frames": torch.zeros(batch, 1, device=device)}
-        for module in self._stateful:
-            state.update(module.init(batch, device))
-        return state
+        return {"frames": torch.zeros(batch, 1, device=self.first.weight.device), **super().init(batch)}
 
     def step(self, mel: Tensor, state: State) -> tuple[Tensor, State]:
         """Turn the next frames into samples.

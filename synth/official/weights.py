@@ -14,8 +14,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from synth.mel import SILENCE
 from synth.official.config import OfficialConfig
-from synth.official.graph import SILENCE, Block, OfficialBigVgan, Pair, Stage
+from synth.official.graph import Block, OfficialBigVgan, Pair, Stage
 from synth.official.layers import FILTER_TAPS, Activation, Convolution, alias_free_filter
 from synth.vocoder_file import VocoderError
 

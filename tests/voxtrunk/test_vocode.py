@@ -69,7 +69,6 @@ def test_no_recording(fake: FakeVocoder, tmp_path: Path) -> None:
     assert not (tmp_path / "out.wav").exists()
 
 
-@pytest.mark.skipif(not SHIPPED.is_file(), reason="no shipped model")
 def test_speech_through_the_shipped_model(tmp_path: Path) -> None:
     told = vocode_file(DEMO_SPEECH, tmp_path / "out.wav", SHIPPED)
     original, copy = load_recording(DEMO_SPEECH), load_recording(tmp_path / "out.wav")

@@ -56,6 +56,7 @@ def test_less_lookahead_is_measured(checkpoint: Path, tmp_path: Path) -> None:
     made = convert(checkpoint, tmp_path, speech(), 16_000, lookahead_frames=2)
     assert made.name == "bigvgan_tiny-ahead2"
     assert made.lookahead_samples <= 16 < made.wanted_samples
+    assert made.wanted_samples == convert(checkpoint, tmp_path, speech(), 16_000).lookahead_samples
     assert made.shortened is not None
     assert -10 < made.shortened.snr_db < 40
     assert 0.01 < made.shortened.log_mel_distance < 5
@@ -66,6 +67,15 @@ def test_more_lookahead_than_is_wanted_is_the_exact_network(checkpoint: Path, tm
     made = convert(checkpoint, tmp_path, speech(), 16_000, lookahead_frames=99)
     assert made.shortened is None
     assert made.name == "bigvgan_tiny"
+
+
+def test_weights_that_do_not_fit_leave_no_file(tmp_path: Path) -> None:
+    weights = tensors(TINY)
+    del weights["ups.0.0.bias"]
+    folder, target = write(tmp_path / "wrong", TINY, weights), tmp_path / "models"
+    with pytest.raises(VocoderError, match=r"no tensor 'ups\.0\.0\.bias', expected shape \(8,\)"):
+        convert(folder, target, speech(), 16_000)
+    assert not target.exists() or list(target.iterdir()) == []
 
 
 def test_arguments_out_of_range_are_refused(checkpoint: Path, tmp_path: Path) -> None:

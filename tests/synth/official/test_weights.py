@@ -64,6 +64,7 @@ def put(name: str, *shape: int, value: float = 0.0) -> Callable[[Tensors], None]
     [
         (without("ups.1.0.bias"), r"no tensor 'ups\.1\.0\.bias', expected shape \(4,\)"),
         (without("conv_pre.weight_v"), r"no tensor 'conv_pre\.weight_v', expected shape \(16, 8, 7\)"),
+        (put("conv_pre.weight_v", 16, 9, 7), r"'conv_pre\.weight_v' has shape \(16, 9, 7\), expected \(16, 8, 7\)"),
         (put("conv_post.weight_v", 1, 4, 5), r"'conv_post\.weight_v' has shape \(1, 4, 5\), expected \(1, 4, 7\)"),
         (put("resblocks.9.convs1.0.bias", 4), r"unexpected tensor 'resblocks\.9\.convs1\.0\.bias'"),
         (put("conv_pre.bias", 16, value=float("nan")), "'conv_pre.bias' holds values that are not finite"),
